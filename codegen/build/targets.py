@@ -1,0 +1,150 @@
+"""What is built, from which files (found by globbing), with which flags.
+
+    libmybackend.so            device (core part), runtime, engine, aten, generated shards   links libtorch_cpu, libc10
+    _C.<abi>.so                bindings                                                       links libmybackend, libtorch_python
+    libmb_kernels_host_*.so    csrc/kernels by the C++ compiler, once per ISA level           links nothing of ours
+    libmb_driver_cuda.so       csrc/kernels and csrc/device/*_cuda.cpp by nvcc                static CUDA runtime
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from codegen.build.config import Config
+from codegen.build.ninja import NinjaFile
+
+ISA_FLAGS = {
+    "v3": "-march=x86-64-v3",
+    "v4": "-march=x86-64-v4 -mprefer-vector-width=512",
+    "native": "-march=native",
+}
+WARNINGS = "-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-unknown-pragmas"
+# The kernels' flags keep NaN and infinity right; never -ffast-math.
+KERNEL_FLAGS = "-O3 -fno-math-errno -fno-trapping-math -fopenmp-simd -fvisibility=hidden"
+SHARDS = 8
+
+
+def write_build_file(config: Config) -> list[Path]:
+    """Writes build/build.ninja; returns the libraries it makes, as paths under `config.out`."""
+    plan = _Plan(config)
+    libraries = [plan.core(), *(plan.host_kernels(isa) for isa in config.host_isa)]
+    if config.nvcc:
+        libraries.append(plan.cuda_driver())
+    libraries.append(plan.bindings(core=libraries[0]))
+    plan.ninja.edge(["all"], "phony", libraries)
+    config.build.mkdir(exist_ok=True)
+    (config.build / "build.ninja").write_text(plan.ninja.text())
+    return libraries
+
+
+class _Plan:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.ninja = NinjaFile()
+        launcher = f"{config.ccache} " if config.ccache else ""
+        cxx = f"{launcher}{config.compiler}"
+        self.ninja.rule(
+            "cxx",
+            f"{cxx} -MMD -MF $out.d $flags -c $in -o $out",
+            depfile="$out.d",
+            deps="gcc",
+            description="C++ $out",
+        )
+        self.ninja.rule("link", f"{config.compiler} -shared $in -o $out $flags", description="link $out")
+        if config.nvcc:
+            self.ninja.rule(
+                "nvcc",
+                f"{launcher}{config.nvcc} -MMD -MF $out.d $flags -c $in -o $out",
+                depfile="$out.d",
+                deps="gcc",
+                description="nvcc $out",
+            )
+            self.ninja.rule(
+                "nvlink", f"{config.nvcc} -shared -cudart static $in -o $out $flags", description="link $out"
+            )
+        self.generated = self._generate()
+
+    def core(self) -> Path:
+        config = self.config
+        sources = [
+            source
+            for pattern in ("device/*.cpp", "runtime/**/*.cpp", "engine/**/*.cpp", "aten/**/*.cpp")
+            for source in self._sources(pattern)
+            if not source.name.endswith("_cuda.cpp") and source.name != "kernel_library_host.cpp"
+        ]
+        sources += [path for path in self.generated if path.suffix == ".cpp"]
+        flags = f"{self._torch_flags()} {self._includes()}"
+        objects = self._compile("cxx", sources, "core", flags)
+        link = f"{self._torch_link()} -ltorch_cpu -lc10 -ldl -lpthread -Wl,--no-undefined"
+        return self._link("link", config.out / "lib" / "libmybackend.so", objects, link)
+
+    def bindings(self, core: Path) -> Path:
+        config = self.config
+        flags = f"{self._torch_flags()} {self._includes()} -isystem {config.python_include} -fvisibility=hidden"
+        objects = self._compile("cxx", self._sources("bindings/*.cpp"), "bindings", flags)
+        link = f"{self._torch_link()} -L{core.parent} -lmybackend -ltorch_python -ltorch_cpu -lc10 '-Wl,-rpath,$$ORIGIN/lib'"
+        output = config.out / f"_C{config.extension_suffix}"
+        return self._link("link", output, objects, link, implicit=[core])
+
+    def host_kernels(self, isa: str) -> Path:
+        sources = [*self._sources("kernels/**/*.cu"), *self._sources("device/kernel_library_host.cpp")]
+        flags = f"-x c++ -std=c++20 -fPIC {KERNEL_FLAGS} {ISA_FLAGS[isa]} {WARNINGS} {self._includes()}"
+        objects = self._compile("cxx", sources, f"kernels_{isa}", flags)
+        output = self.config.out / "lib" / f"libmb_kernels_host_{isa}.so"
+        libm = "-lmvec -lm" if isa != "native" else "-lm"
+        return self._link("link", output, objects, f"{libm} -Wl,--no-undefined -Wl,-Bsymbolic")
+
+    def cuda_driver(self) -> Path:
+        sources = [*self._sources("kernels/**/*.cu"), *self._sources("device/*_cuda.cpp")]
+        flags = (
+            "-x cu -std=c++20 -O3 --expt-relaxed-constexpr --extended-lambda -Xcompiler -fPIC,-fvisibility=hidden "
+            f"-Xfatbin -compress-all {_gencode(self.config.cuda_arch)} {self._includes()}"
+        )
+        objects = self._compile("nvcc", sources, "cuda", flags)
+        output = self.config.out / "lib" / "libmb_driver_cuda.so"
+        return self._link("nvlink", output, objects, "-ldl -lpthread")
+
+    def _generate(self) -> list[Path]:
+        """The generator's edge; its outputs are the shards and the headers that csrc/aten includes."""
+        return []
+
+    def _sources(self, pattern: str) -> list[Path]:
+        return sorted((self.config.root / "csrc").glob(pattern))
+
+    def _compile(self, rule: str, sources: list[Path], group: str, flags: str) -> list[Path]:
+        headers = [path for path in self.generated if path.suffix == ".h"]
+        objects = []
+        for source in sources:
+            base = self.config.generated if source.is_relative_to(self.config.generated) else self.config.root / "csrc"
+            output = Path("obj") / group / source.relative_to(base).with_suffix(".o")
+            self.ninja.edge([output], rule, [source], order_only=headers, variables={"flags": flags})
+            objects.append(output)
+        return objects
+
+    def _link(self, rule: str, output: Path, objects: list[Path], flags: str, implicit: list[Path] | None = None) -> Path:
+        self.ninja.edge([output], rule, objects, implicit=implicit or (), variables={"flags": flags})
+        return output
+
+    def _torch_flags(self) -> str:
+        version = shlex.quote(f'-DMB_TORCH_VERSION="{self.config.torch_version}"')
+        return f"-std=c++20 -O2 -g0 -fPIC {WARNINGS} {version}"
+
+    def _torch_link(self) -> str:
+        """No run path to torch: `import torch` has loaded its libraries before ours are opened."""
+        return f"-L{self.config.torch_library}"
+
+    def _includes(self) -> str:
+        system = " ".join(f"-isystem {path}" for path in self.config.torch_include)
+        return f"-I{self.config.root} -I{self.config.build} {system}"
+
+
+def _gencode(architectures: str) -> str:
+    """nvcc's options for a list like "80;90+PTX"."""
+    options = []
+    for name in architectures.split(";"):
+        number = name.removesuffix("+PTX")
+        options.append(f"-gencode arch=compute_{number},code=sm_{number}")
+        if name.endswith("+PTX"):
+            options.append(f"-gencode arch=compute_{number},code=compute_{number}")
+    return " ".join(options)
