@@ -32,12 +32,19 @@ enum class Status : int {
   InvalidDevice = 101,
   NoDevice = 100,
   InvalidResourceHandle = 400,
+  IllegalState = 401,
   NotReady = 600,
   PeerAccessAlreadyEnabled = 704,
   DeviceAssert = 710,
+  NotPermitted = 800,
   NotSupported = 801,
   StreamCaptureUnsupported = 900,
   StreamCaptureInvalidated = 901,
+  StreamCaptureMerge = 902,
+  StreamCaptureUnmatched = 903,
+  StreamCaptureUnjoined = 904,
+  StreamCaptureIsolation = 905,
+  CapturedEvent = 907,
   Unknown = 999,
 };
 
@@ -113,7 +120,8 @@ struct Api {
   Status (*event_synchronize)(Event event);
   Status (*event_elapsed_time)(float* milliseconds, Event start, Event end);
 
-  // Capture: work sent to a capturing stream is recorded, not run.
+  // Capture: work sent to a capturing stream is recorded, not run. The mode is relaxed: malloc and free are allowed
+  // meanwhile. Waiting for, or querying, a capturing stream invalidates the capture.
   Status (*stream_begin_capture)(Stream stream);
   Status (*stream_end_capture)(Stream stream, Graph* graph);
   Status (*stream_is_capturing)(Stream stream, bool* capturing);
@@ -128,7 +136,8 @@ struct Api {
   const char* (*get_error_string)(Status status);
   Status (*error_record)(ErrorRecord** record, int device);
 
-  // Address of the kernel called `name` in this driver's build of csrc/kernels, or nullptr (kernel.h).
+  // Address of the kernel called `name` in this driver's build of csrc/kernels, or nullptr (kernel.h). The one function
+  // that throws: std::runtime_error when there is no kernel library that this machine can use.
   void* (*find_kernel)(const char* name);
 };
 

@@ -22,6 +22,8 @@ inline const HostRuntime*& host_runtime_slot() {
   static const HostRuntime* slot = nullptr;
   return slot;
 }
-inline const HostRuntime& host_runtime() { return *host_runtime_slot(); }
+inline const HostRuntime& host_runtime() {
+  return *host_runtime_slot();
+}
 
 }  // namespace mybackend::device

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -19,6 +20,10 @@
 #include "csrc/device/api.h"
 
 namespace mybackend::device {
+
+// Called inside a catch block when an entry point throws: rethrows what it knows as a framework exception (the runtime
+// layer installs one that raises c10 errors), returns otherwise.
+inline std::atomic<void (*)()> exception_translator{nullptr};
 
 template <class Signature>
 class Kernel;
@@ -33,7 +38,12 @@ class Kernel<void(Args...)> {
     Function function = function_.load(std::memory_order_relaxed);
     if (function == nullptr) [[unlikely]]
       function = resolve();
-    function(static_cast<Args&&>(args)...);
+    try {
+      function(static_cast<Args&&>(args)...);
+    } catch (...) {
+      if (auto translate = exception_translator.load()) translate();
+      throw;
+    }
   }
 
  private:
@@ -61,6 +71,13 @@ struct KernelEntry {
     head = this;
   }
 };
+
+// Address of an entry of the library this is compiled into, or nullptr.
+inline void* find_in_library(const char* name) {
+  for (const KernelEntry* entry = KernelEntry::head; entry != nullptr; entry = entry->next)
+    if (std::strcmp(entry->name, name) == 0) return entry->address;
+  return nullptr;
+}
 
 }  // namespace mybackend::device
 
