@@ -138,8 +138,9 @@ Tensor _copy_from(const Tensor& src, const Tensor& dst, bool non_blocking) {
                             .check_all_same_device(false)
                             .build();
   if (iter.numel() == 0) return dst;
-  if (!dst.is_complex() && dst.scalar_type() != c10::ScalarType::Bool && src.is_complex())
+  if (!dst.is_complex() && dst.scalar_type() != c10::ScalarType::Bool && src.is_complex()) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+  }
   copy_iterator(iter, non_blocking);
   return dst;
 }
