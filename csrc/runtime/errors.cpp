@@ -1,0 +1,87 @@
+#include "csrc/runtime/errors.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <string>
+
+#include "csrc/device/errors.h"
+#include "csrc/runtime/device.h"
+
+namespace mybackend::runtime {
+namespace {
+
+std::array<std::atomic<device::ErrorRecord*>, kMaxDevices> records;
+
+device::ErrorRecord take(device::ErrorRecord* record) {
+  device::ErrorRecord taken;
+  taken.code = __atomic_load_n(&record->code, __ATOMIC_ACQUIRE);
+  for (int i = 0; i < 4; i++) taken.values[i] = record->values[i];
+  __atomic_store_n(&record->code, 0, __ATOMIC_RELEASE);
+  return taken;
+}
+
+}  // namespace
+
+void throw_device_error(device::Status status, const char* expression, const char* file, int line) {
+  const device::Api& api = device::api();
+  const std::string what = c10::str("mybackend error: ", api.get_error_string(status), " (", api.get_error_name(status),
+                                    ", driver ", api.name, ") in ", expression, " at ", file, ":", line);
+  const c10::SourceLocation place{__func__, file, static_cast<uint32_t>(line)};
+  if (status == device::Status::OutOfMemory) throw c10::OutOfMemoryError(place, what);
+  throw c10::AcceleratorError(place, static_cast<int32_t>(status), what);
+}
+
+device::ErrorRecord* error_record(c10::DeviceIndex device) {
+  device::ErrorRecord* record = records[device].load(std::memory_order_acquire);
+  if (record == nullptr) [[unlikely]] {
+    check_device_index(device);
+    MB_DEVICE_CHECK(device::api().error_record(&record, device));
+    records[device].store(record, std::memory_order_release);
+  }
+  return record;
+}
+
+void throw_recorded_error(device::ErrorRecord* record) {
+  const auto [code, values] = take(record);
+
+  switch (static_cast<device::ErrorCode>(code)) {
+    case device::kIndexOutOfRange:
+      TORCH_CHECK_INDEX(false, "index ", values[0], " is out of bounds for dimension ", values[2], " with size ",
+                        values[1]);
+    case device::kGatherIndexOutOfRange:
+      TORCH_CHECK(false, "index ", values[0], " is out of bounds for dimension ", values[2], " with size ", values[1]);
+    case device::kIndexOutOfRangeInSelf:
+      TORCH_CHECK_INDEX(false, "index out of range in self");
+    case device::kTakeIndexOutOfRange:
+      TORCH_CHECK_INDEX(false, "out of range: tried to access index ", values[0], " on a tensor of ", values[1],
+                        " elements.");
+    case device::kTargetOutOfRange:
+      TORCH_CHECK_INDEX(false, "Target ", values[0], " is out of bounds.");
+    case device::kDivisionByZero:
+      TORCH_CHECK(false, "ZeroDivisionError");
+    case device::kNegativeProbability:
+      TORCH_CHECK(false, "probability tensor contains either `inf`, `nan` or element < 0");
+    case device::kProbabilitySum:
+      TORCH_CHECK(false, "invalid multinomial distribution (sum of probabilities <= 0)");
+    case device::kInvalidValue:
+      TORCH_CHECK(false, "value ", values[0], " is out of range: expected ", values[1], " to ", values[2]);
+    case device::kAssertion:
+      TORCH_CHECK(false, "Expected Tensor with single nonzero value, but got zero");
+    default:
+      TORCH_CHECK(false, "a mybackend kernel reported error ", code, " (", values[0], ", ", values[1], ", ", values[2],
+                  ", ", values[3], ")");
+  }
+}
+
+void check_device_errors(c10::DeviceIndex device) {
+  device::ErrorRecord* record = error_record(device);
+  if (__atomic_load_n(&record->code, __ATOMIC_ACQUIRE) != 0) [[unlikely]]
+    throw_recorded_error(record);
+  MB_DEVICE_CHECK(device::api().get_last_error());
+}
+
+}  // namespace mybackend::runtime
