@@ -26,9 +26,10 @@ def build(root: Path, package: Path) -> list[Path]:
     run_ninja(config, ["all"])
     installed = [_install(output, package / output.relative_to(config.out)) for output in outputs]
     _remove_stale(package, installed)
-    info = package / "_build_info.py"
+    info, operators = package / "_build_info.py", package / "_operators.json"
     _write_if_changed(info, _build_info(config))
-    return [*installed, info]
+    _write_if_changed(operators, (config.generated / "operators.json").read_text())
+    return [*installed, info, operators]
 
 
 def _install(source: Path, destination: Path) -> Path:

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
 
 class NinjaFile:
-    """Collects rules and edges; `text()` is the file."""
+    """Collects rules and edges; `text()` is the file.
 
-    def __init__(self) -> None:
+    Paths are written relative to `build`, so that command lines are the same in every checkout and share ccache's results.
+    """
+
+    def __init__(self, build: Path) -> None:
+        self._build = build
         self._lines: list[str] = ["ninja_required_version = 1.8", ""]
 
     def rule(self, name: str, command: str, **variables: str) -> None:
@@ -35,20 +39,20 @@ class NinjaFile:
         order_only: Iterable[Path | str] = (),
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        line = f"build {_paths(outputs)}: {rule} {_paths(inputs)}"
+        line = f"build {self._paths(outputs)}: {rule} {self._paths(inputs)}"
         if implicit := list(implicit):
-            line += f" | {_paths(implicit)}"
+            line += f" | {self._paths(implicit)}"
         if order_only := list(order_only):
-            line += f" || {_paths(order_only)}"
+            line += f" || {self._paths(order_only)}"
         self._lines.append(line)
         self._lines += [f"  {key} = {value}" for key, value in (variables or {}).items()]
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
 
-
-def _paths(paths: Iterable[Path | str]) -> str:
-    return " ".join(str(path).replace("$", "$$").replace(" ", "$ ").replace(":", "$:") for path in paths)
+    def _paths(self, paths: Iterable[Path | str]) -> str:
+        relative = (os.path.relpath(path, self._build) if os.path.isabs(path) else str(path) for path in paths)
+        return " ".join(path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:") for path in relative)
 
 
 def run_ninja(config: Config, targets: list[str]) -> None:

@@ -22,7 +22,7 @@ ISA_FLAGS = {
 WARNINGS = "-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-unknown-pragmas"
 # The kernels' flags keep NaN and infinity right; never -ffast-math.
 KERNEL_FLAGS = "-O3 -fno-math-errno -fno-trapping-math -fopenmp-simd -fvisibility=hidden"
-SHARDS = 8
+SHARDS = 4
 
 
 def write_build_file(config: Config) -> list[Path]:
@@ -32,7 +32,7 @@ def write_build_file(config: Config) -> list[Path]:
     if config.nvcc:
         libraries.append(plan.cuda_driver())
     libraries.append(plan.bindings(core=libraries[0]))
-    plan.ninja.edge(["all"], "phony", libraries)
+    plan.ninja.edge(["all"], "phony", [*libraries, plan.stub_check(core=libraries[0])])
     config.build.mkdir(exist_ok=True)
     (config.build / "build.ninja").write_text(plan.ninja.text())
     return libraries
@@ -41,7 +41,7 @@ def write_build_file(config: Config) -> list[Path]:
 class _Plan:
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.ninja = NinjaFile()
+        self.ninja = NinjaFile(config.build)
         launcher = f"{config.ccache} " if config.ccache else ""
         cxx = f"{launcher}{config.compiler}"
         self.ninja.rule(
@@ -107,7 +107,31 @@ class _Plan:
 
     def _generate(self) -> list[Path]:
         """The generator's edge; its outputs are the shards and the headers that csrc/aten includes."""
-        return []
+        root, out = self.config.root, self.config.generated
+        tables = self._sources("aten/operators/*.yaml")
+        self.ninja.rule(
+            "generate",
+            f"cd {root} && {self.config.python} -m codegen.generate --root . --out {out} --shards {SHARDS}",
+            description="generate registrations from csrc/aten/operators/*.yaml",
+            restat="1",
+        )
+        headers = [out / f"{table.stem}.h" for table in tables]
+        shards = [out / f"register_{index}.cpp" for index in range(SHARDS)]
+        data = [out / "operators.json", out / "stubs.txt"]
+        scripts = [*(root / "codegen").glob("*.py")]
+        self.ninja.edge([*headers, *shards, *data], "generate", tables, implicit=scripts)
+        return [*headers, *shards]
+
+    def stub_check(self, core: Path) -> Path:
+        """After linking: every stub that an operator is served by is filled (codegen/check_stubs.py)."""
+        table, stamp = self.config.generated / "stubs.txt", Path("stubs.checked")
+        self.ninja.rule(
+            "check_stubs",
+            f"cd {self.config.root} && {self.config.python} -m codegen.check_stubs $in {self.config.build}/$out",
+            description="check that every stub is filled",
+        )
+        self.ninja.edge([stamp], "check_stubs", [core, table])
+        return stamp
 
     def _sources(self, pattern: str) -> list[Path]:
         return sorted((self.config.root / "csrc").glob(pattern))
@@ -136,7 +160,7 @@ class _Plan:
 
     def _includes(self) -> str:
         system = " ".join(f"-isystem {path}" for path in self.config.torch_include)
-        return f"-I{self.config.root} -I{self.config.build} {system}"
+        return f"-I.. -I. {system}"
 
 
 def _gencode(architectures: str) -> str:
