@@ -109,14 +109,14 @@ void StreamHandle::close() {
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
-    if (has_worker_) {
-      ready_.notify_one();
-      return;
-    }
-    if (!idle()) {  // another thread is running inline: a worker waits for it to finish
+    if (!idle()) {  // work that only wakes the worker when the present owner, who may be running inline, is done
       queue_.push_back(host::make_work([] {}));
       state_.fetch_or(kPending, std::memory_order_acq_rel);
       wake_locked();
+      return;
+    }
+    if (has_worker_) {
+      ready_.notify_one();
       return;
     }
   }
