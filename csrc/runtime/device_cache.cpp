@@ -319,11 +319,6 @@ void DeviceCache::end_allocate_to_pool(c10::MempoolId_t pool) {
   captures_.erase(found);
 }
 
-void DeviceCache::retain_pool(c10::MempoolId_t pool) {
-  std::lock_guard<Lock> guard(lock_);
-  private_pool(pool)->users++;
-}
-
 void DeviceCache::release_pool(c10::MempoolId_t pool) {
   std::lock_guard<Lock> guard(lock_);
   const auto found = private_pools_.find(pool);

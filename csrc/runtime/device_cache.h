@@ -45,11 +45,10 @@ class DeviceCache {
   void set_memory_fraction(double fraction);
   double memory_fraction();
 
-  // Between begin and end, allocations for streams that pass `filter` are made in the private pool. `retain` keeps the
-  // pool's memory from being given back until `release`.
+  // Between begin and end, allocations for streams that pass `filter` are made in the private pool, whose memory is
+  // kept until as many `release_pool` as `begin_allocate_to_pool` have been called.
   void begin_allocate_to_pool(c10::MempoolId_t pool, std::function<bool(device::Stream)> filter);
   void end_allocate_to_pool(c10::MempoolId_t pool);
-  void retain_pool(c10::MempoolId_t pool);
   void release_pool(c10::MempoolId_t pool);
 
   c10::CachingDeviceAllocator::DeviceStats stats();
