@@ -90,7 +90,7 @@ Status event_record(Event event, Stream handle) {
       return Status::Success;
     }
   }
-  if (stream.idle()) {
+  if (stream.settled_idle()) {
     if ((event->flags & kEventDisableTiming) == 0) mark.time_ns = now_ns();
     event->set(std::move(mark));
     return Status::Success;

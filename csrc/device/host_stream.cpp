@@ -34,8 +34,19 @@ void StreamHandle::hand_over() {
   if ((before & kPending) != 0) wake_locked();
 }
 
+bool StreamHandle::try_own_settled() {
+  if ((state_.load(std::memory_order_relaxed) & kPending) == 0 || !settled_idle()) return false;
+  return try_own();
+}
+
+bool StreamHandle::settled_idle() {
+  if (idle()) return true;
+  std::lock_guard lock(mutex_);
+  return idle();
+}
+
 void StreamHandle::drain() {
-  if (idle()) return;
+  if (settled_idle()) return;
   auto reached = std::make_shared<host::Completion>();
   enqueue(std::make_unique<host::Signal>(reached));
   reached->wait();
@@ -84,6 +95,10 @@ void StreamHandle::run_queue(std::unique_lock<std::mutex>& lock) {
   while (!queue_.empty() && !stopping_) {
     std::unique_ptr<host::Work> work = std::move(queue_.front());
     queue_.pop_front();
+    if (work->is_signal()) {
+      work->run();
+      continue;
+    }
     lock.unlock();
     if ((state_.load(std::memory_order_relaxed) & kAsync) != 0) delay_at_random();
     work->run();
@@ -207,13 +222,13 @@ Status stream_destroy(Stream stream) {
 Status stream_query(Stream handle) {
   StreamHandle& stream = resolve(handle);
   if (stream.capturing()) return fail(invalidate_capture(stream));
-  return stream.idle() ? Status::Success : Status::NotReady;
+  return stream.settled_idle() ? Status::Success : Status::NotReady;
 }
 
 Status stream_synchronize(Stream handle) {
   StreamHandle& stream = resolve(handle);
   if (stream.capturing()) return fail(invalidate_capture(stream));
-  if (stream.idle()) return Status::Success;
+  if (stream.settled_idle()) return Status::Success;
   if (in_host_function()) return fail(Status::NotPermitted);
   stream.drain();
   return Status::Success;

@@ -49,6 +49,9 @@ struct StreamHandle : std::enable_shared_from_this<StreamHandle> {
       hand_over();
   }
 
+  // A worker that has just woken a waiter may not have reported the stream idle yet; these ask under its lock.
+  bool try_own_settled();
+  bool settled_idle();
   bool idle() const { return (state_.load(std::memory_order_acquire) & (kOwned | kPending)) == 0; }
   bool capturing() const { return (state_.load(std::memory_order_acquire) & kCapturing) != 0; }
 
@@ -96,7 +99,7 @@ namespace host {
 // Ownership of an idle stream for the length of one inline piece of work.
 class Inline {
  public:
-  explicit Inline(StreamHandle& stream) : stream_(stream), owned_(stream.try_own()) {}
+  explicit Inline(StreamHandle& stream) : stream_(stream), owned_(stream.try_own() || stream.try_own_settled()) {}
   ~Inline() {
     if (owned_) stream_.disown();
   }

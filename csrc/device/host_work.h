@@ -15,6 +15,8 @@ class Work {
   virtual void run() = 0;  // any number of times: a graph runs its nodes at each launch
   // Called instead of run() when the work will never run: at process exit and in a forked child.
   virtual void abandon() {}
+  // Runs under the stream's lock, so that whoever it wakes finds the stream's state settled.
+  virtual bool is_signal() const { return false; }
 };
 
 template <class F>
@@ -62,6 +64,7 @@ class Signal final : public Work {
   explicit Signal(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
   void run() override { completion_->fire(); }
   void abandon() override { completion_->fire(); }
+  bool is_signal() const override { return true; }
 
  private:
   std::shared_ptr<Completion> completion_;
