@@ -111,7 +111,7 @@ class _Plan:
         tables = self._sources("aten/operators/*.yaml")
         self.ninja.rule(
             "generate",
-            f"cd {root} && {self.config.python} -m codegen.generate --root . --out {out} --shards {SHARDS}",
+            f"PYTHONPATH=.. {self.config.python} -m codegen.generate --root .. --out generated --shards {SHARDS}",
             description="generate registrations from csrc/aten/operators/*.yaml",
             restat="1",
         )
@@ -127,7 +127,7 @@ class _Plan:
         table, stamp = self.config.generated / "stubs.txt", Path("stubs.checked")
         self.ninja.rule(
             "check_stubs",
-            f"cd {self.config.root} && {self.config.python} -m codegen.check_stubs $in {self.config.build}/$out",
+            f"PYTHONPATH=.. {self.config.python} -m codegen.check_stubs $in $out",
             description="check that every stub is filled",
         )
         self.ninja.edge([stamp], "check_stubs", [core, table])
