@@ -63,13 +63,19 @@ class ExternalStream(Stream):
         return super().__new__(cls, **_ids(stream_ptr, where.index))
 
 
-class Event(torch.Event):
-    """A marker on a stream that can be waited for, asked for and timed."""
+class _EventType(type):
+    """Event() makes a plain torch.Event: torch's own elapsed_time refuses events of a subclass."""
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
-        return super().__new__(
-            cls, device="mybackend", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
-        )
+    def __call__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> torch.Event:
+        return torch.Event("mybackend", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        # An event has no device before it is recorded.
+        return isinstance(instance, torch.Event) and (instance.device is None or instance.device.type == "mybackend")
+
+
+class Event(torch.Event, metaclass=_EventType):
+    """A marker on a stream that can be waited for, asked for and timed: the torch.Event of this device."""
 
 
 def _ids(stream_id: int, index: int) -> dict[str, int]:

@@ -1,41 +1,44 @@
-// Lock: a mutex of one word whose uncontended lock and unlock are one atomic instruction each, inlined.
+// Lock: a spin lock of one byte for the allocators' fast path. Locking is one atomic instruction, unlocking a plain
+// store.
 //
-// For the allocators' fast paths, where a call into libpthread is a fifth of the time. A waiter sleeps in the kernel
-// (std::atomic::wait), so holding it across a driver call is allowed. States: 0 free, 1 held, 2 held with waiters.
+// A waiter spins briefly, then yields, then sleeps, so holding it across a driver call (a new segment, rare) costs
+// other threads time but no work.
 #pragma once
 
+#include <sched.h>
+#include <time.h>
+
 #include <atomic>
-#include <cstdint>
 
 namespace mybackend::runtime {
 
 class Lock {
  public:
   void lock() noexcept {
-    uint32_t free = 0;
-    if (!state_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]]
+    // Acquire pairs with the release in unlock().
+    if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
       wait();
   }
-  void unlock() noexcept {
-    if (state_.exchange(0, std::memory_order_release) == 2) [[unlikely]]
-      state_.notify_one();
-  }
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:
   __attribute__((noinline)) void wait() noexcept {
-    for (int spin = 0; spin < 64; spin++) {
-      uint32_t free = 0;
-      if (state_.load(std::memory_order_relaxed) == 0 &&
-          state_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed))
-        return;
+    for (int tries = 0;; tries++) {
+      if (!held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire)) return;
+      if (tries < 64) {
 #if defined(__x86_64__)
-      __builtin_ia32_pause();
+        __builtin_ia32_pause();
 #endif
+      } else if (tries < 128) {
+        sched_yield();
+      } else {
+        const timespec pause{0, 20'000};
+        nanosleep(&pause, nullptr);
+      }
     }
-    while (state_.exchange(2, std::memory_order_acquire) != 0) state_.wait(2, std::memory_order_relaxed);
   }
 
-  std::atomic<uint32_t> state_{0};
+  std::atomic<bool> held_{false};
 };
 
 }  // namespace mybackend::runtime
