@@ -16,6 +16,7 @@ enum ErrorCode : int {
   kGatherIndexOutOfRange = 8,  // gather and scatter; values: index, size, dimension
   kDivisionByZero = 9,         // integer division; no values
   kAssertion = 10,             // _assert_async; no values
+  kProbabilityOutOfRange = 11, // bernoulli; no values
 };
 
 }  // namespace mybackend::device

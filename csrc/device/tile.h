@@ -41,6 +41,8 @@ inline Grid pointwise_grid(int64_t numel) {
   return {ceil_div(numel, kElementsPerBlock), kPointwiseThreads, kElementsPerBlock};
 }
 
+// store_block<T>(block, operands, values): the elements of this block, computed beforehand in shared memory, to operand 0.
+
 // Launches out = f(in...) over all elements; f is a functor with an MB_DEVICE call operator.
 template <class Out, class... In, class F>
 void pointwise(Stream stream, const Operands<1 + sizeof...(In)>& operands, F f) {

@@ -165,6 +165,16 @@ MB_DEVICE void choose(Block block, const Operands<1 + sizeof...(In)>& o, const F
   one_by_one<uint64_t, Indexed, Out, In...>(block, o, f, begin, end, sequence);
 }
 
+template <class T, int N>
+MB_DEVICE void store_block(Block block, const Operands<N>& o, const T* values) {
+  const int64_t begin = block.index * kElementsPerBlock;
+  const int64_t n = kElementsPerBlock < o.numel - begin ? kElementsPerBlock : o.numel - begin;
+  for (int64_t i = block.thread; i < n; i += block.threads) {
+    const Offsets<uint64_t, N> offset(o, uint64_t(begin + i));
+    put<T>(o.data[0] + offset.at[0], values[i], o.dtype[0]);
+  }
+}
+
 template <bool Indexed, class Out, class... In, class F>
 MB_DEVICE void each_in_block(Block block, const Operands<1 + sizeof...(In)>& o, const F& f) {
   const int64_t begin = block.index * kElementsPerBlock;

@@ -146,6 +146,12 @@ void each_tile(const Operands<1 + sizeof...(In)>& o, int64_t begin, int64_t end,
   }
 }
 
+template <class T, int N>
+void store_block(Block block, const Operands<N>& o, const T* values) {
+  const int64_t begin = block.index * kElementsPerBlock;
+  write_tile<T>(Cursor<N>(o, begin), 0, std::min(kElementsPerBlock, o.numel - begin), values);
+}
+
 template <bool Indexed, class Out, class... In, class F>
 void each_in_block(Block block, const Operands<1 + sizeof...(In)>& o, const F& f) {
   const int64_t begin = block.index * kElementsPerBlock;
