@@ -138,9 +138,13 @@ def _expressions(context: list[Binding | Expr], wanted: list[Binding]) -> str:
     return ", ".join(expression.expr for expression in translate(context, wanted, method=False))
 
 
+# Operators whose purpose is to join two devices; the schemas do not say so, because no in-tree kernel is checked.
+ACROSS_DEVICES = frozenset({"_copy_from", "_copy_from_and_resize"})
+
+
 def _device_check(function: NativeFunction) -> list[str]:
     """Upstream's check, unless TensorIterator does it."""
-    if function.device_check is DeviceCheckType.NoCheck:
+    if function.device_check is DeviceCheckType.NoCheck or function.func.name.name.base in ACROSS_DEVICES:
         return []
     arguments = [*function.func.arguments.out, *function.func.arguments.flat_positional]
     tensors = [argument.name for argument in arguments if argument.type.is_tensor_like()]
