@@ -65,6 +65,8 @@ void throw_recorded_error(device::ErrorRecord* record) {
       TORCH_CHECK(false, "ZeroDivisionError");
     case device::kNegativeProbability:
       TORCH_CHECK(false, "probability tensor contains either `inf`, `nan` or element < 0");
+    case device::kProbabilityOutOfRange:
+      TORCH_CHECK(false, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
     case device::kProbabilitySum:
       TORCH_CHECK(false, "invalid multinomial distribution (sum of probabilities <= 0)");
     case device::kInvalidValue:
