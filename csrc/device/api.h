@@ -130,7 +130,9 @@ struct Api {
   Status (*graph_exec_destroy)(GraphExec exec);
   Status (*graph_destroy)(Graph graph);
 
-  // Errors. `error_record` is memory that kernels of this device can write and the host can read.
+  // Errors. A failed call stays the thread's last error until get_last_error reads it, as does a launch that could not be
+  // made; NotReady is an answer and does not. `error_record` is memory that kernels of this device can write and the
+  // host can read.
   Status (*get_last_error)();
   const char* (*get_error_name)(Status status);
   const char* (*get_error_string)(Status status);

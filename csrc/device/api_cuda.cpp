@@ -32,6 +32,12 @@ cudaGraphExec_t to(GraphExec exec) {
   return reinterpret_cast<cudaGraphExec_t>(exec);
 }
 
+// An answer, not a failure: it must not be found as the last error by a later check.
+Status answer(cudaError_t error) {
+  if (error == cudaErrorNotReady) (void)cudaGetLastError();
+  return from(error);
+}
+
 static_assert(int(Status::OutOfMemory) == cudaErrorMemoryAllocation);
 static_assert(int(Status::InvalidDevice) == cudaErrorInvalidDevice);
 static_assert(int(Status::NoDevice) == cudaErrorNoDevice);
@@ -148,7 +154,7 @@ constexpr Api kCudaApi{
               cudaStreamCreateWithPriority(reinterpret_cast<cudaStream_t*>(stream), cudaStreamNonBlocking, priority));
         },
     .stream_destroy = [](Stream stream) { return from(cudaStreamDestroy(to(stream))); },
-    .stream_query = [](Stream stream) { return from(cudaStreamQuery(to(stream))); },
+    .stream_query = [](Stream stream) { return answer(cudaStreamQuery(to(stream))); },
     .stream_synchronize = [](Stream stream) { return from(cudaStreamSynchronize(to(stream))); },
     .stream_wait_event = [](Stream stream, Event event) { return from(cudaStreamWaitEvent(to(stream), to(event), 0)); },
     .stream_priority_range = [](int* least,
@@ -162,10 +168,10 @@ constexpr Api kCudaApi{
         },
     .event_destroy = [](Event event) { return from(cudaEventDestroy(to(event))); },
     .event_record = [](Event event, Stream stream) { return from(cudaEventRecord(to(event), to(stream))); },
-    .event_query = [](Event event) { return from(cudaEventQuery(to(event))); },
+    .event_query = [](Event event) { return answer(cudaEventQuery(to(event))); },
     .event_synchronize = [](Event event) { return from(cudaEventSynchronize(to(event))); },
     .event_elapsed_time = [](float* milliseconds, Event start,
-                             Event end) { return from(cudaEventElapsedTime(milliseconds, to(start), to(end))); },
+                             Event end) { return answer(cudaEventElapsedTime(milliseconds, to(start), to(end))); },
 
     .stream_begin_capture =
         [](Stream stream) { return from(cudaStreamBeginCapture(to(stream), cudaStreamCaptureModeRelaxed)); },

@@ -10,8 +10,6 @@
 namespace mybackend::device::host {
 namespace {
 
-constexpr int kMostDevices = 64;
-
 [[noreturn]] void reject(const char* variable, const std::string& value, const char* expected) {
   throw std::runtime_error(std::string(variable) + "='" + value + "' is not understood: expected " + expected);
 }

@@ -13,6 +13,8 @@
 
 namespace mybackend::device::host {
 
+constexpr int kMostDevices = 64;
+
 struct Config {
   int devices;
   size_t memory_per_device;

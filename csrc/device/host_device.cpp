@@ -18,8 +18,6 @@ namespace {
 thread_local int device_of_thread = 0;
 thread_local Status last_error = Status::Success;
 
-constexpr int kMostDevices = 64;
-
 // A line of its own: kernels of one device must not slow down another's.
 struct alignas(64) Record {
   ErrorRecord record{};

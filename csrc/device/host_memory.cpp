@@ -17,8 +17,6 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr int kMostDevices = 64;
-
 struct Region {
   size_t bytes;
   PointerAttributes attributes;
