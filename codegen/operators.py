@@ -1,11 +1,11 @@
 """csrc/aten/operators/*.yaml: how every operator is served. One file a family, entries sorted by name.
 
-    add.out: native                          a structured group is named by its out= variant and stands for all of them
-    abs.out: {stub: [abs_stub]}              upstream's shared ATen code; it ends in the stubs listed
-    view: stub                               the same, with no stub behind it
-    mm.out: library                          ours, over a library (libtorch's CPU operators, cuBLASLt, ...)
-    square: {decomposition: mul}             nothing is registered: a composite does it (the note says what it becomes)
-    histogram.bin_ct: {fallback: reason}     runs on the CPU, counted
+add.out: native                          a structured group is named by its out= variant and stands for all of them
+abs.out: {stub: [abs_stub]}              upstream's shared ATen code; it ends in the stubs listed
+view: stub                               the same, with no stub behind it
+mm.out: library                          ours, over a library (libtorch's CPU operators, cuBLASLt, ...)
+square: {decomposition: mul}             nothing is registered: a composite does it (the note says what it becomes)
+histogram.bin_ct: {fallback: reason}     runs on the CPU, counted
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _entry(path: Path, name: str, value: object, schemas: Schemas) -> Entry:
     operator = schemas.operators.get(name)
     if operator is None:
         if group := schemas.group_of.get(name):
-            raise fail(f"is a member of the structured group '{group}': list '{group}' instead, it stands for all of them")
+            raise fail(f"is a member of the structured group '{group}': list '{group}', it stands for all of them")
         raise fail("is not an operator of the installed torch's native_functions.yaml")
 
     category, detail = _category(value, fail)
@@ -92,7 +92,7 @@ def _entry(path: Path, name: str, value: object, schemas: Schemas) -> Entry:
         note = detail
     elif detail:
         raise fail(f"takes a sentence as note: {{{category}: why}}")
-    if why := _does_not_apply(category, operator, schemas):
+    if why := does_not_apply(category, operator, schemas):
         raise fail(why)
     return Entry(name, path.stem, category, stubs, note, operator)
 
@@ -107,7 +107,7 @@ def _category(value: object, fail: Any) -> tuple[str, object]:
     return str(category), detail
 
 
-def _does_not_apply(category: str, operator: Operator, schemas: Schemas) -> str | None:
+def does_not_apply(category: str, operator: Operator, schemas: Schemas) -> str | None:
     """Why `category` cannot serve `operator`, or None."""
     if operator.function.manual_kernel_registration:
         return "is registered by hand in torch and cannot be served by a backend"

@@ -49,7 +49,9 @@ class Schemas:
     def group_of(self) -> dict[str, str]:
         """Member of a structured group -> the name the group has as an operator."""
         return {
-            str(function.func.name): operator.name for operator in self.operators.values() for function in operator.functions
+            str(function.func.name): operator.name
+            for operator in self.operators.values()
+            for function in operator.functions
         }
 
     def kernel(self, operator: Operator, key: DispatchKey) -> BackendMetadata | None:

@@ -19,6 +19,8 @@ from codegen.operators import Entry
 from codegen.schemas import Schemas
 
 NAMESPACE = "mybackend::aten"
+# Their purpose is to join two devices; upstream has no backend whose wrappers would check them.
+_JOIN_DEVICES = {"_copy_from", "_copy_from_and_resize"}
 _TEMPLATE = {SchemaKind.functional: "Functional", SchemaKind.inplace: "Inplace", SchemaKind.out: "Out"}
 
 
@@ -47,7 +49,8 @@ def wrappers_of(entry: Entry, schemas: Schemas) -> Iterator[Wrapper]:
             continue
         with native_function_manager(function):
             if operator.group:
-                kernel = f"at::native::structured_{upstream.kernel}" if upstream else f"structured_{cpp_name(operator.name)}"
+                ours = f"structured_{cpp_name(operator.name)}"
+                kernel = f"at::native::structured_{upstream.kernel}" if upstream else ours
                 yield _structured(function, operator.group, kernel, header)
             else:
                 kernel = f"at::native::{upstream.kernel}" if upstream else f"{NAMESPACE}::{cpp_name(operator.name)}"
@@ -127,7 +130,7 @@ def _wrapper(function: NativeFunction, signature: NativeSignature, body: list[st
 
 
 def _returns(signature: NativeSignature) -> str:
-    return signature.returns_type().cpp_type()
+    return str(signature.returns_type().cpp_type())
 
 
 def _return(values: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Operators that ran on the CPU instead of the device, counted (MYBACKEND_FALLBACK: warn, error or allow)."""
+"""Operators that ran on the CPU instead of the device, counted (MYBACKEND_FALLBACK=warn, silent or error)."""
 
 from mybackend import _C
 

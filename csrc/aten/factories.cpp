@@ -2,8 +2,8 @@
 #include "csrc/aten/factories.h"
 
 #include <ATen/EmptyTensor.h>
-#include <c10/core/Allocator.h>
 
+#include "csrc/runtime/allocator.h"
 #include "generated/factories.h"
 
 namespace mybackend::aten {
@@ -19,12 +19,13 @@ void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_mem
 
 }  // namespace
 
-at::Tensor empty_on_current_device(at::IntArrayRef sizes, at::ScalarType dtype, std::optional<at::MemoryFormat> format) {
-  return at::detail::empty_generic(sizes, c10::GetAllocator(c10::DeviceType::PrivateUse1), kKeys, dtype, format);
+at::Tensor empty_on_current_device(at::IntArrayRef sizes, at::ScalarType dtype,
+                                   std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(sizes, &runtime::allocator(), kKeys, dtype, format);
 }
 
 at::Tensor empty_strided_on_current_device(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype) {
-  return at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(c10::DeviceType::PrivateUse1), kKeys, dtype);
+  return at::detail::empty_strided_generic(sizes, strides, &runtime::allocator(), kKeys, dtype);
 }
 
 at::Tensor empty_memory_format(at::IntArrayRef size, std::optional<at::ScalarType> dtype,

@@ -42,10 +42,4 @@ at::Tensor create_proxy(const at::Tensor& out, at::IntArrayRef sizes, at::IntArr
   return empty_strided_on_current_device(sizes, strides, c10::typeMetaToScalarType(options.dtype()));
 }
 
-void set_device(c10::OptionalDeviceGuard& guard, c10::Device device) {
-  const auto current = guard.current_device();
-  if (!current) return guard.reset_device(device);
-  TORCH_INTERNAL_ASSERT(*current == device, "structured kernels don't support multi-device outputs");
-}
-
 }  // namespace mybackend::aten::structured

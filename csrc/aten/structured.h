@@ -15,11 +15,13 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/DeviceGuard.h>
 
 #include <array>
+#include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "csrc/runtime/device.h"
 
 namespace mybackend::aten {
 
@@ -34,7 +36,15 @@ void check_inplace(const at::Tensor& self, at::IntArrayRef sizes, const at::Tens
 // Undefined when `out` already has these strides.
 at::Tensor create_proxy(const at::Tensor& out, at::IntArrayRef sizes, at::IntArrayRef strides,
                         const at::TensorOptions& options);
-void set_device(c10::OptionalDeviceGuard& guard, c10::Device device);
+// Makes the outputs' device current; a second output has to be on the same one.
+inline void set_device(std::optional<runtime::DeviceScope>& scope, c10::Device& current, c10::Device wanted) {
+  if (!scope) {
+    TORCH_INTERNAL_ASSERT(wanted.is_privateuseone());
+    scope.emplace(wanted.index());
+    current = wanted;
+  }
+  TORCH_INTERNAL_ASSERT(current == wanted, "structured kernels don't support multi-device outputs");
+}
 
 // Where torch has named tensors, set_output_* also take names: `Names` is DimnameList there and nothing elsewhere.
 inline void propagate_names(const at::Tensor&) {}
@@ -52,7 +62,8 @@ template <class Op, class Outputs, class Member = SetOutput>
 class Structured;
 
 template <class Op, class Outputs, class... Names>
-class Structured<Op, Outputs, void (MetaBase::*)(int64_t, at::IntArrayRef, at::IntArrayRef, at::TensorOptions, Names...)>
+class Structured<Op, Outputs,
+                 void (MetaBase::*)(int64_t, at::IntArrayRef, at::IntArrayRef, at::TensorOptions, Names...)>
     final : public Op {
  public:
   template <class... Tensors>
@@ -75,7 +86,7 @@ class Structured<Op, Outputs, void (MetaBase::*)(int64_t, at::IntArrayRef, at::I
  private:
   void set_output(int64_t i, at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options,
                   bool exact, Names... names) {
-    set_device(guard_, options.device());
+    set_device(scope_, device_, options.device());
     propagate_names(outputs_.prepare(i, sizes, strides, options, exact), names...);
     // After the output exists: TensorIterator reads it back through maybe_get_output.
     if constexpr (std::is_base_of_v<at::TensorIteratorBase, Op>)
@@ -83,7 +94,8 @@ class Structured<Op, Outputs, void (MetaBase::*)(int64_t, at::IntArrayRef, at::I
   }
 
   Outputs outputs_;
-  c10::OptionalDeviceGuard guard_;
+  c10::Device device_{c10::DeviceType::CPU};
+  std::optional<runtime::DeviceScope> scope_;
 };
 
 template <int N>

@@ -8,4 +8,5 @@ PYBIND11_MODULE(_C, m) {
   bind_streams(m);
   bind_random(m);
   bind_graph(m);
+  bind_fallback(m);
 }

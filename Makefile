@@ -1,0 +1,59 @@
+# A helper around setup.py, pytest and the scripts; it makes its own virtual environment. `make help` lists the targets.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+VENV ?= .venv
+JOBS ?= $(shell nproc)
+# PyTorch's CPU wheels have an index of their own; leave empty where the default index serves them.
+TORCH_INDEX ?=
+
+python := $(VENV)/bin/python
+pip := $(python) -m pip --disable-pip-version-check install --quiet
+environment := $(VENV)/.installed-$(subst /,_,$(TORCH))
+export MAX_JOBS ?= $(JOBS)
+
+.PHONY: help build demo test cpp-test conformance lint format bench gpu-check coverage clean
+
+help:
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(environment): pyproject.toml
+	@echo "== virtual environment in $(VENV) with $(TORCH)"
+	$(PYTHON) -m venv $(VENV)
+	$(pip) --upgrade pip
+	$(pip) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	$(pip) -r requirements.txt
+	@touch $@
+
+build: $(environment) ## build the libraries into mybackend/ and install the package as editable
+	@echo "== build (incremental)"
+	$(pip) --no-build-isolation --no-deps --editable .
+
+demo: build ## train the demo GPT on this device and compare with the CPU
+	$(python) examples/train_gpt.py
+
+test: build ## the Python test suite
+	$(python) -m pytest test --ignore=test/cpp --ignore=test/conformance
+
+cpp-test: build ## C++ tests of the layers under ATen, under ThreadSanitizer and AddressSanitizer
+	$(MAKE) -C test/cpp
+
+conformance: build ## upstream's OpInfo samples on this device
+	$(python) -m pytest test/conformance
+
+bench: build ## ours against torch CPU; JSON in benchmarks/results/
+	$(python) benchmarks/run.py
+
+gpu-check: ## on a machine with a GPU: build, test and measure there (about ten minutes)
+	$(PYTHON) tools/gpu_check.py
+
+coverage: build ## how every operator is served: docs/support.md
+	$(python) -m mybackend coverage --write docs/support.md
+
+format: $(environment) ## format all sources
+	$(python) tools/lint.py --fix
+
+lint: $(environment) ## formatting, typing, layers
+	$(python) tools/lint.py
+
+clean: ## remove everything that was built
+	rm -rf build dist mybackend/lib mybackend/_C*.so mybackend/_build_info.py mybackend/_operators.json *.egg-info
