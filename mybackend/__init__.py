@@ -1,7 +1,7 @@
 """mybackend: a PyTorch device, `torch.device("mybackend")`, and its module, `torch.mybackend`.
 
-`import torch` imports this package by itself (entry point `torch.backends`); `import mybackend` first works as well. The
-name `_autoload` must exist before torch is imported here, since torch then calls it in the middle of this file.
+`import torch` imports this package by itself (entry point `torch.backends`); `import mybackend` first works as well.
+The name `_autoload` must exist before torch is imported here: torch then calls it in the middle of this file.
 
 A failure is raised to who imported mybackend, but never to who imported torch: they get a warning and a torch without
 the device; `import mybackend` then raises the reason.
@@ -21,7 +21,9 @@ def _autoload() -> None:
     import warnings
 
     reason = "".join(traceback.format_exception(_failure)).rstrip()
-    warnings.warn(f"mybackend is installed but could not be loaded, so torch has no such device:\n{reason}", stacklevel=2)
+    warnings.warn(
+        f"mybackend is installed but could not be loaded, so torch has no such device:\n{reason}", stacklevel=2
+    )
     for name in [name for name in _sys.modules if name.partition(".")[0] == __name__]:
         del _sys.modules[name]  # the next import tries again, and raises
 
@@ -34,12 +36,24 @@ try:
     from mybackend import amp, graphs, memory, random, streams
     from mybackend.amp import get_amp_supported_dtype
     from mybackend.device import (
-        _device_t,
-        _DeviceGuard,
-        _exchange_device,
-        _is_in_bad_fork,
-        _lazy_init,
-        _maybe_exchange_device,
+        _device_t as _device_t,
+    )
+    from mybackend.device import (
+        _DeviceGuard as _DeviceGuard,
+    )
+    from mybackend.device import (
+        _exchange_device as _exchange_device,
+    )
+    from mybackend.device import (
+        _is_in_bad_fork as _is_in_bad_fork,
+    )
+    from mybackend.device import (
+        _lazy_init as _lazy_init,
+    )
+    from mybackend.device import (
+        _maybe_exchange_device as _maybe_exchange_device,
+    )
+    from mybackend.device import (
         can_device_access_peer,
         current_device,
         device,

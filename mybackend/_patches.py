@@ -22,7 +22,7 @@ def dlpack_device() -> None:
     original = torch.Tensor.__dlpack_device__
 
     @functools.wraps(original)
-    def __dlpack_device__(self: torch.Tensor) -> tuple[int, int]:  # noqa: N807
+    def __dlpack_device__(self: torch.Tensor) -> tuple[int, int]:
         if self.device.type != "mybackend":
             return original(self)
         from torch.utils.dlpack import DLDeviceType

@@ -46,7 +46,7 @@ def _check_build() -> None:
 
     if torch.__version__ != TORCH_VERSION:
         raise ImportError(
-            f"mybackend was built against torch {TORCH_VERSION} but torch {torch.__version__} is installed. Rebuild it: "
+            f"mybackend was built against torch {TORCH_VERSION} but torch {torch.__version__} is installed. Rebuild: "
             f"`pip install . --no-build-isolation --force-reinstall --no-deps` in its source directory, or install "
             f"torch=={TORCH_VERSION}."
         )

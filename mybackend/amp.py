@@ -1,6 +1,4 @@
-"""Automatic mixed precision: `torch.autocast("mybackend")` and `torch.amp.GradScaler("mybackend")` by torch.cuda.amp's names."""
-
-from typing import Any
+"""Automatic mixed precision: `torch.autocast` and `torch.amp.GradScaler` of this device, by the names of torch.cuda.amp."""
 
 import torch
 
@@ -12,17 +10,22 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.float16, torch.bfloat16, torch.float32]
 
 
-class autocast(torch.autocast):  # noqa: N801
+class autocast(torch.autocast):
     """torch.autocast for this device."""
 
     def __init__(self, enabled: bool = True, dtype: torch.dtype = torch.float16, cache_enabled: bool = True) -> None:
         super().__init__("mybackend", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
-def __getattr__(name: str) -> Any:
-    # torch.amp.grad_scaler is not complete yet while torch is being imported.
-    if name != "GradScaler":
-        raise AttributeError(f"module 'mybackend.amp' has no attribute '{name}'")
-    from functools import partial
+class GradScaler(torch.amp.GradScaler):
+    """torch.amp.GradScaler for this device."""
 
-    return partial(torch.amp.GradScaler, "mybackend")
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__("mybackend", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -104,7 +104,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return including_emulation or driver() != "cuda" or get_device_capability()[0] >= 8
 
 
-class device:  # noqa: N801
+class device:
     """Context manager that makes a device current; None or a negative index does nothing."""
 
     def __init__(self, device: Any) -> None:
@@ -115,11 +115,13 @@ class device:  # noqa: N801
         self.prev_idx = _C.exchange_device(self.idx)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _C.exchange_device(self.prev_idx)
 
 
-class device_of(device):  # noqa: N801
+class device_of(device):
     """Context manager that makes the device of a tensor or storage current, if it is one of ours."""
 
     def __init__(self, obj: Any) -> None:

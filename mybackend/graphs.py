@@ -1,9 +1,9 @@
 """Graphs: work captured once and replayed, as torch.cuda.graphs.
 
-    g = torch.mybackend.Graph()
-    with torch.mybackend.graph(g):
-        y = model(x)
-    x.copy_(batch); g.replay()
+g = torch.mybackend.Graph()
+with torch.mybackend.graph(g):
+    y = model(x)
+x.copy_(batch); g.replay()
 """
 
 import gc
@@ -30,7 +30,7 @@ def is_current_stream_capturing() -> bool:
     return _C.is_current_stream_capturing()
 
 
-class graph:  # noqa: N801
+class graph:
     """Captures the work of its body into a graph.
 
     Args:
@@ -65,7 +65,9 @@ class graph:  # noqa: N801
             self.stream.__exit__(type(error), error, error.__traceback__)
             raise
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             self.graph.capture_end()
         finally:

@@ -8,7 +8,16 @@ import torch
 from mybackend import _C
 from mybackend.device import _device_t, device_index
 
-__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream"]
+__all__ = [
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "default_stream",
+    "set_stream",
+    "stream",
+]
 
 
 def _device(device: _device_t) -> torch.device:
@@ -112,7 +121,9 @@ class StreamContext:
         if self.stream is not None:
             self.stream.__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.stream is not None:
             self.stream.__exit__(kind, value, trace)
 
