@@ -1,4 +1,4 @@
-"""Automatic mixed precision: `torch.autocast` and `torch.amp.GradScaler` of this device, by the names of torch.cuda.amp."""
+"""Automatic mixed precision: `torch.autocast` and `torch.amp.GradScaler` of this device, named as in torch.cuda.amp."""
 
 import torch
 
