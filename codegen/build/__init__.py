@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from codegen.build.config import Config, read_config
-from codegen.build.ninja import run_ninja
+from codegen.build.ninja import build_lock, run_ninja
 from codegen.build.targets import write_build_file
 
 __all__ = ["build"]
@@ -22,13 +22,14 @@ def build(root: Path, package: Path) -> list[Path]:
     """Builds everything and puts the results into `package`; returns the files put there."""
     config = read_config(root)
     print(config.summary(), flush=True)
-    outputs = write_build_file(config)
-    run_ninja(config, ["all"])
-    installed = [_install(output, package / output.relative_to(config.out)) for output in outputs]
-    _remove_stale(package, installed)
-    info, operators = package / "_build_info.py", package / "_operators.json"
-    _write_if_changed(info, _build_info(config))
-    _write_if_changed(operators, (config.generated / "operators.json").read_text())
+    with build_lock(config):
+        outputs = write_build_file(config)
+        run_ninja(config, ["all"])
+        installed = [_install(output, package / output.relative_to(config.out)) for output in outputs]
+        _remove_stale(package, installed)
+        info, operators = package / "_build_info.py", package / "_operators.json"
+        _write_if_changed(info, _build_info(config))
+        _write_if_changed(operators, (config.generated / "operators.json").read_text())
     return [*installed, info, operators]
 
 

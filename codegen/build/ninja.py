@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +61,19 @@ def run_ninja(config: Config, targets: list[str]) -> None:
     command = [_find_ninja(), "-C", str(config.build), f"-j{config.jobs}", *targets]
     if subprocess.run(command, check=False).returncode != 0:
         raise SystemExit("mybackend: the build failed; the first error is above")
+
+
+@contextmanager
+def build_lock(config: Config) -> Iterator[None]:
+    """One build at a time in a build folder: ninja itself does not lock it."""
+    config.build.mkdir(exist_ok=True)
+    with (config.build / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("mybackend: waiting for another build in this folder", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _find_ninja() -> str:

@@ -33,7 +33,6 @@ def write_build_file(config: Config) -> list[Path]:
         libraries.append(plan.cuda_driver())
     libraries.append(plan.bindings(core=libraries[0]))
     plan.ninja.edge(["all"], "phony", [*libraries, plan.stub_check(core=libraries[0])])
-    config.build.mkdir(exist_ok=True)
     (config.build / "build.ninja").write_text(plan.ninja.text())
     return libraries
 
