@@ -17,21 +17,31 @@ namespace {
 
 constexpr size_t kMiB = 1 << 20;
 
-// Keeps a stream busy until it is opened.
+// Keeps a stream busy until it is opened. Sent by a thread of its own, since on an idle host stream it runs inline.
 class Gate {
  public:
-  explicit Gate(c10::Stream stream) {
-    MB_CHECK(device::api().launch_host_function(
-        runtime::handle_of(stream),
-        [](void* gate) {
-          while (!static_cast<Gate*>(gate)->open_.load()) std::this_thread::yield();
-        },
-        this));
+  explicit Gate(c10::Stream stream)
+      : sender_([this, stream] {
+          MB_CHECK(device::api().launch_host_function(
+              runtime::handle_of(stream), [](void* gate) { static_cast<Gate*>(gate)->wait(); }, this));
+        }) {
+    reached_.wait(false);
   }
-  void open() { open_ = true; }
+  ~Gate() { open(); }
+  void open() {
+    open_ = true;
+    open_.notify_all();
+    if (sender_.joinable()) sender_.join();
+  }
 
  private:
-  std::atomic<bool> open_{false};
+  void wait() {
+    reached_ = true;
+    reached_.notify_all();
+    open_.wait(false);
+  }
+  std::atomic<bool> reached_{false}, open_{false};
+  std::thread sender_;
 };
 
 void* address_of_new(size_t bytes) {
