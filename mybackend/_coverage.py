@@ -1,7 +1,7 @@
 """`python -m mybackend coverage`: how every operator of ATen is served, checked against the dispatcher.
 
 The tables (csrc/aten/operators/*.yaml, packed into _operators.json by the build) say how; the dispatcher says what is
-registered. Where the two differ the report says so and the exit status is 1, so the report cannot claim what is not there.
+registered. Where the two differ the report says so and the exit status is 1: it cannot claim what is not there.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def report(coverage: Coverage) -> str:
     lines = [
         "# Operators",
         "",
-        "Written by `python -m mybackend coverage --write docs/support.md` from the operator tables and the dispatcher of",
-        f"torch {torch.__version__.partition('+')[0]}. Everything not listed here is a composite of what is.",
+        "Written by `python -m mybackend coverage --write docs/support.md` from the operator tables and the dispatcher",
+        f"of torch {torch.__version__.partition('+')[0]}. Everything not listed here is a composite of what is.",
         "",
         "| served by | overloads | meaning |",
         "|---|---|---|",

@@ -1,7 +1,6 @@
 """The coverage report says what the dispatcher says, and every stub that a table names is filled."""
 
 from codegen.check_stubs import missing
-
 from mybackend import _coverage
 
 

@@ -18,7 +18,7 @@ def silent(monkeypatch):
 
 @pytest.fixture(scope="module")
 def operators():
-    """A library of operators that exist on the CPU only, so that these tests do not depend on what we have kernels for."""
+    """A library of operators that exist on the CPU only, whatever we have kernels for."""
     library = torch.library.Library("mb_test_fallback", "DEF")
     library.define("twice(Tensor x) -> Tensor")
     library.define("add_one_(Tensor(a!)[] xs) -> ()")
