@@ -6,11 +6,9 @@
 namespace mybackend::aten {
 namespace {
 
+// Upstream's macros spell types unqualified, and not the same ones in every version.
+using namespace at;
 using namespace at::autocast;
-using at::IntArrayRef;
-using at::Scalar;
-using at::ScalarType;
-using at::Tensor;
 
 Tensor binary_cross_entropy_banned(const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t) {
   TORCH_CHECK(false,
