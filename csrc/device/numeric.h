@@ -117,7 +117,6 @@ MB_MATH_1(log10)
 MB_MATH_1(log1p)
 MB_MATH_1(erf)
 MB_MATH_1(erfc)
-MB_MATH_1(lgamma)
 MB_MATH_1(tgamma)
 MB_MATH_1(sqrt)
 MB_MATH_1(floor)
@@ -133,6 +132,23 @@ MB_MATH_2(copysign)
 MB_MATH_2(nextafter)
 #undef MB_MATH_1
 #undef MB_MATH_2
+
+MB_DEVICE float frexp(float x, int* exponent) { return ::frexpf(x, exponent); }
+MB_DEVICE double frexp(double x, int* exponent) { return ::frexp(x, exponent); }
+
+#if defined(__CUDACC__)
+MB_DEVICE float lgamma(float x) { return ::lgammaf(x); }
+MB_DEVICE double lgamma(double x) { return ::lgamma(x); }
+#else  // ::lgamma writes the global `signgam`
+MB_DEVICE float lgamma(float x) {
+  int sign;
+  return ::lgammaf_r(x, &sign);
+}
+MB_DEVICE double lgamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+#endif
 
 MB_DEVICE float rsqrt(float x) { return 1.0f / sqrt(x); }
 MB_DEVICE double rsqrt(double x) { return 1.0 / sqrt(x); }
