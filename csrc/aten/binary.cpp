@@ -5,6 +5,7 @@
 #include <ATen/native/TensorFactories.h>
 
 #include "csrc/aten/pointwise.h"
+#include "csrc/aten/structured.h"
 #include "csrc/kernels/binary.h"
 #include "csrc/runtime/errors.h"
 #include "generated/binary.h"

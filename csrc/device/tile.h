@@ -18,7 +18,6 @@
 
 namespace mybackend::device {
 constexpr int kPointwiseThreads = 128;
-constexpr int64_t kElementsPerBlock = 2048;
 }  // namespace mybackend::device
 
 #if defined(__CUDACC__)

@@ -5,9 +5,12 @@
 
 namespace mybackend::device {
 
-// One element of stored type `dtype`, as T.
+constexpr int64_t kElementsPerBlock = 2048;
+
+// Conversions between T and any stored type are functions that are called, not inlined: a pointwise kernel would
+// otherwise hold one copy of them for each operand.
 template <class T>
-MB_DEVICE T fetch(const char* at, DType dtype) {
+MB_DEVICE_NOINLINE T fetch_converted(const char* at, DType dtype) {
   switch (dtype) {
 #define MB_FETCH(name, type) \
   case DType::name:          \
@@ -34,7 +37,7 @@ MB_DEVICE T fetch(const char* at, DType dtype) {
 }
 
 template <class T>
-MB_DEVICE void put(char* at, T value, DType dtype) {
+MB_DEVICE_NOINLINE void put_converted(char* at, T value, DType dtype) {
   switch (dtype) {
 #define MB_PUT(name, type)                              \
   case DType::name:                                     \
@@ -60,19 +63,37 @@ MB_DEVICE void put(char* at, T value, DType dtype) {
   }
 }
 
-// Byte offsets of element `position` in every operand. Index is uint32_t where all positions fit: 64-bit division is slow.
-template <class Index, int N>
+// One element of stored type `dtype`, as T.
+template <class T>
+MB_DEVICE T fetch(const char* at, DType dtype) {
+  return dtype == dtype_of<T> ? *reinterpret_cast<const T*>(at) : fetch_converted<T>(at, dtype);
+}
+
+template <class T>
+MB_DEVICE void put(char* at, T value, DType dtype) {
+  if (dtype == dtype_of<T>) {
+    *reinterpret_cast<T*>(at) = value;
+  } else {
+    put_converted<T>(at, value, dtype);
+  }
+}
+
+// Byte offsets of element `position` in every operand. 64-bit division is slow, so positions that fit in 32 bits are
+// divided as such.
+template <int N>
 struct Offsets {
   int64_t at[N];
-  MB_DEVICE Offsets(const Operands<N>& o, Index position) {
+  MB_DEVICE Offsets(const Operands<N>& o, int64_t position) {
+    const bool narrow = o.numel <= int64_t(0x7fffffff);
 #pragma unroll
     for (int k = 0; k < N; k++) at[k] = 0;
     for (int d = 0; d < o.ndim; d++) {
-      const Index size = Index(o.sizes[d]);
-      const Index index = position % size;
-      position /= size;
+      const int64_t size = o.sizes[d];
+      const int64_t quotient = narrow ? int64_t(uint32_t(position) / uint32_t(size)) : position / size;
+      const int64_t index = position - quotient * size;
+      position = quotient;
 #pragma unroll
-      for (int k = 0; k < N; k++) at[k] += int64_t(index) * o.strides[k][d];
+      for (int k = 0; k < N; k++) at[k] += index * o.strides[k][d];
     }
   }
 };
@@ -94,11 +115,11 @@ struct CallWith {
   }
 };
 
-template <class Index, bool Indexed, class Out, class... In, size_t... I, class F>
+template <bool Indexed, class Out, class... In, size_t... I, class F>
 MB_DEVICE void one_by_one(Block block, const Operands<1 + sizeof...(In)>& o, const F& f, int64_t begin, int64_t end,
                           std::index_sequence<I...>) {
   for (int64_t p = begin + block.thread; p < end; p += block.threads) {
-    const Offsets<Index, 1 + sizeof...(In)> offset(o, Index(p));
+    const Offsets<1 + sizeof...(In)> offset(o, p);
     put<Out>(o.data[0] + offset.at[0],
              CallWith<Indexed, Out, In...>::call(f, p, read_element<In>(o, I + 1, offset.at[I + 1])...), o.dtype[0]);
   }
@@ -160,9 +181,7 @@ MB_DEVICE void choose(Block block, const Operands<1 + sizeof...(In)>& o, const F
       return Packed<Indexed, Out, In...>::run(block, o, f, begin, end, sequence, Type<bfloat16>{},
                                               Type<std::conditional_t<true, bfloat16, In>>{}...);
   }
-  if (o.numel <= int64_t(0x7fffffff))
-    return one_by_one<uint32_t, Indexed, Out, In...>(block, o, f, begin, end, sequence);
-  one_by_one<uint64_t, Indexed, Out, In...>(block, o, f, begin, end, sequence);
+  one_by_one<Indexed, Out, In...>(block, o, f, begin, end, sequence);
 }
 
 template <class T, int N>

@@ -8,6 +8,7 @@
 
 namespace mybackend::device {
 
+constexpr int64_t kElementsPerBlock = 8192;
 constexpr int64_t kTile = 512;      // elements gathered at a time; four buffers of them stay in the first-level cache
 constexpr int64_t kLongRow = 128;   // rows of at least this many elements are worth a tile of their own
 
@@ -65,8 +66,9 @@ void each_run(const Cursor<N>& from, int k, int64_t n, F f) {
 
 template <class T>
 struct Tile {
-  const char* spread = nullptr;  // set once `buffer` holds a scalar, which then serves every tile
+  bool spread = false;  // true once `buffer` holds a scalar, which then serves every tile
   alignas(64) T buffer[kTile];
+  Tile() {}  // leaves `buffer` as it is: clearing it would cost more than a small operation
 };
 
 // True where elements [cursor, cursor + n) of operand k lie one after the other and are stored as T.
@@ -85,7 +87,8 @@ const T* read_tile(const Cursor<N>& cursor, int k, int64_t n, Tile<T>& tile) {
     return reinterpret_cast<const T*>(o.contiguous[k] ? o.data[k] + cursor.position * int64_t(sizeof(T))
                                                       : cursor.address(k));
   if (o.data[k] == nullptr) {
-    if (tile.spread == nullptr) load_row(tile.buffer, tile.spread = o.immediate[k], 0, kTile, o.dtype[k]);
+    if (!tile.spread) load_row(tile.buffer, o.immediate[k], 0, std::min(kTile, o.numel), o.dtype[k]);
+    tile.spread = true;
     return tile.buffer;
   }
   T* to = tile.buffer;

@@ -1,12 +1,12 @@
 // GELU, x * Phi(x), by erf or by tanh, and its gradients. Called by csrc/aten/activation.cpp.
 // Spec: test/ops/test_activation.py.
 #include "csrc/kernels/activation.h"
+#include "csrc/kernels/error_function.h"
 #include "csrc/kernels/pointwise.h"
 
 namespace mybackend::kernels {
 namespace {
 
-constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
 constexpr double kTanhScale = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double kTanhCubic = 0.044715;
@@ -14,7 +14,7 @@ constexpr double kTanhCubic = 0.044715;
 struct Gelu {
   template <class T>
   MB_DEVICE T operator()(T x) const {
-    return T(0.5) * x * (T(1) + math::erf(x * T(kSqrtHalf)));
+    return T(0.5) * x * (T(1) + error_function(x * T(kSqrtHalf)));
   }
 };
 
@@ -28,7 +28,7 @@ struct GeluTanh {
 struct GeluBackward {
   template <class T>
   MB_DEVICE T operator()(T grad, T x) const {
-    const T below = T(0.5) * (T(1) + math::erf(x * T(kSqrtHalf)));
+    const T below = T(0.5) * (T(1) + error_function(x * T(kSqrtHalf)));
     const T density = math::exp(T(-0.5) * x * x) * T(kInverseSqrtTwoPi);
     return grad * (below + x * density);
   }
