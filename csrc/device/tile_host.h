@@ -19,14 +19,18 @@ void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype);
 template <class T>
 void store_row(char* to, const T* from, int64_t stride, int64_t n, DType dtype);
 
-// Where a tile begins: the element's position in iteration order and its index in every dimension.
+// Where a tile begins: the element's position in iteration order and, unless the operands are `flat` (contiguous or
+// scalars, so that nobody asks), its index in every dimension.
 template <int N>
 struct Cursor {
   const Operands<N>& operands;
   int64_t position;
+  bool flat;
   int64_t index[kMaxDims];
 
-  Cursor(const Operands<N>& o, int64_t begin) : operands(o), position(begin) {
+  Cursor(const Operands<N>& o, int64_t begin) : operands(o), position(begin), flat(true) {
+    for (int k = 0; k < N; k++) flat = flat && (o.contiguous[k] || o.data[k] == nullptr);
+    if (flat) return;
     for (int d = 0; d < o.ndim; d++) {
       index[d] = begin % o.sizes[d];
       begin /= o.sizes[d];
@@ -35,6 +39,7 @@ struct Cursor {
 
   void advance(int64_t n) {
     position += n;
+    if (flat) return;
     for (int d = 0; d < operands.ndim && n > 0; d++) {
       index[d] += n;
       if (index[d] < operands.sizes[d]) return;
@@ -121,12 +126,11 @@ template <bool Indexed, class Out, class... In, size_t... I, class F>
 void each_tile(const Operands<1 + sizeof...(In)>& o, int64_t begin, int64_t end, const F& f,
                std::index_sequence<I...>) {
   Cursor<1 + sizeof...(In)> cursor(o, begin);
-  const bool flat = o.contiguous[0] && (o.contiguous[I + 1] && ...);
   std::tuple<Tile<In>...> tiles;
   Tile<Out> result;
   while (cursor.position < end) {
     int64_t n = end - cursor.position;
-    if (!flat && o.sizes[0] >= kLongRow) n = std::min(n, o.sizes[0] - cursor.index[0]);
+    if (!cursor.flat && o.sizes[0] >= kLongRow) n = std::min(n, o.sizes[0] - cursor.index[0]);
     const bool ready = lies_ready<Out>(cursor, 0, n);
     if (!(ready && (lies_ready<In>(cursor, I + 1, n) && ...))) n = std::min(n, kTile);
     Out* out = lies_ready<Out>(cursor, 0, n)

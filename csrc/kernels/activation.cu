@@ -1,4 +1,4 @@
-// Activation functions. Called by csrc/aten/activation.cpp. Spec: test/ops/test_activation.py.
+// Activation functions. Called by csrc/aten/activation.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/activation.h"
 
 #include "csrc/kernels/pointwise.h"

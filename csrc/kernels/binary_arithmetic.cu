@@ -1,4 +1,4 @@
-// Sums, products, quotients and extrema of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_binary.py.
+// Sums, products, quotients and extrema of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

@@ -1,4 +1,4 @@
-// Bitwise, logical and integer functions of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_binary.py.
+// Bitwise, logical and integer functions of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

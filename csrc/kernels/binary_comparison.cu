@@ -1,5 +1,5 @@
 // Comparisons of two operands; the result is a bool. Called by csrc/aten/comparison.cpp.
-// Spec: test/ops/test_binary.py.
+// Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

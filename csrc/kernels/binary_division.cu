@@ -1,5 +1,5 @@
 // Division that rounds, and its remainders. Integers divided by zero are reported as upstream's CPU kernels do.
-// Called by csrc/aten/binary.cpp. Spec: test/ops/test_binary.py.
+// Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/device/errors.h"
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"

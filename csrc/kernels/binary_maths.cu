@@ -1,4 +1,4 @@
-// Mathematical functions of two floating-point operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_binary.py.
+// Mathematical functions of two floating-point operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

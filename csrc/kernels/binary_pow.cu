@@ -1,5 +1,5 @@
 // Powers. Integers by squaring; the common exponents of a scalar without pow. Called by csrc/aten/binary.cpp.
-// Spec: test/ops/test_binary.py.
+// Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

@@ -1,4 +1,4 @@
-// Zeta and incomplete gamma functions. Called by csrc/aten/binary.cpp. Spec: test/ops/test_binary.py.
+// Zeta and incomplete gamma functions. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/special.h"

@@ -1,4 +1,4 @@
-// Clamps to numbers and to tensors. Called by csrc/aten/ternary.cpp. Spec: test/ops/test_ternary.py.
+// Clamps to numbers and to tensors. Called by csrc/aten/ternary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/ternary.h"
 

@@ -1,5 +1,5 @@
 // GELU, x * Phi(x), by erf or by tanh, and its gradients. Called by csrc/aten/activation.cpp.
-// Spec: test/ops/test_activation.py.
+// Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/activation.h"
 #include "csrc/kernels/error_function.h"
 #include "csrc/kernels/pointwise.h"

@@ -1,4 +1,4 @@
-// Pointwise losses and their gradients. Called by csrc/aten/loss_pointwise.cpp. Spec: test/ops/test_loss_pointwise.py.
+// Pointwise losses and their gradients. Called by csrc/aten/loss_pointwise.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/loss.h"
 
 #include "csrc/device/errors.h"

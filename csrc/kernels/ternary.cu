@@ -1,4 +1,4 @@
-// where, addcmul, addcdiv and lerp. Called by csrc/aten/ternary.cpp. Spec: test/ops/test_ternary.py.
+// where, addcmul, addcdiv and lerp. Called by csrc/aten/ternary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/ternary.h"
 
 #include "csrc/kernels/pointwise.h"

@@ -1,4 +1,4 @@
-// Signs, roots, complex parts and bits of one operand. Called by csrc/aten/unary.cpp. Spec: test/ops/test_unary.py.
+// Signs, roots, complex parts and bits of one operand. Called by csrc/aten/unary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/unary.h"
 

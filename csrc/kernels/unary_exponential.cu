@@ -1,5 +1,5 @@
 // Exponentials, logarithms and hyperbolic functions of one operand. Called by csrc/aten/unary.cpp.
-// Spec: test/ops/test_unary.py.
+// Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/unary.h"
 

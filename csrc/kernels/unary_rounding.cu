@@ -1,5 +1,5 @@
 // Rounding of one operand, and its split into mantissa and exponent. Called by csrc/aten/unary.cpp.
-// Spec: test/ops/test_unary.py.
+// Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/unary.h"
 
