@@ -19,6 +19,12 @@ void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype);
 template <class T>
 void store_row(char* to, const T* from, int64_t stride, int64_t n, DType dtype);
 
+// True for an operand that is one value everywhere.
+template <int N>
+bool is_scalar(const Operands<N>& o, int k) {
+  return o.data[k] == nullptr || (o.ndim == 1 && o.strides[k][0] == 0);
+}
+
 // Where a tile begins: the element's position in iteration order and, unless the operands are `flat` (contiguous or
 // scalars, so that nobody asks), its index in every dimension.
 template <int N>
@@ -29,7 +35,7 @@ struct Cursor {
   int64_t index[kMaxDims];
 
   Cursor(const Operands<N>& o, int64_t begin) : operands(o), position(begin), flat(true) {
-    for (int k = 0; k < N; k++) flat = flat && (o.contiguous[k] || o.data[k] == nullptr);
+    for (int k = 0; k < N; k++) flat = flat && (o.contiguous[k] || is_scalar(o, k));
     if (flat) return;
     for (int d = 0; d < o.ndim; d++) {
       index[d] = begin % o.sizes[d];
@@ -91,8 +97,9 @@ const T* read_tile(const Cursor<N>& cursor, int k, int64_t n, Tile<T>& tile) {
   if (lies_ready<T>(cursor, k, n))
     return reinterpret_cast<const T*>(o.contiguous[k] ? o.data[k] + cursor.position * int64_t(sizeof(T))
                                                       : cursor.address(k));
-  if (o.data[k] == nullptr) {
-    if (!tile.spread) load_row(tile.buffer, o.immediate[k], 0, std::min(kTile, o.numel), o.dtype[k]);
+  if (!o.contiguous[k] && is_scalar(o, k)) {
+    const char* value = o.data[k] == nullptr ? o.immediate[k] : o.data[k];
+    if (!tile.spread) load_row(tile.buffer, value, 0, std::min(kTile, o.numel), o.dtype[k]);
     tile.spread = true;
     return tile.buffer;
   }

@@ -1,4 +1,4 @@
-// Gamma, zeta and Bessel functions, evaluated in double whatever they are asked in: none is called often enough to be
+// Gamma and zeta functions, evaluated in double whatever they are asked in: none is called often enough to be
 // worth tables of its own for float.
 #pragma once
 
@@ -45,7 +45,8 @@ MB_DEVICE double trigamma_of(double x) {
   return reflected + sign * (sum + series);
 }
 
-// Hurwitz's zeta function, the sum over k >= 0 of (q + k)^-x, by Euler and Maclaurin from the term where q + k > 10.
+// Hurwitz's zeta function, the sum over k >= 0 of (q + k)^-x, by Euler and Maclaurin from the term where q + k is large
+// enough for their series.
 MB_DEVICE double zeta_of(double x, double q) {
   if (x == 1) return kInfinity;
   if (!(x > 1) || q != q) return kNaN;
@@ -54,7 +55,8 @@ MB_DEVICE double zeta_of(double x, double q) {
     if (x != math::floor(x)) return kNaN;
   }
   double sum = 0;
-  for (; q <= 10; q += 1) sum += math::pow(q, -x);
+  const double start = x < 80 ? 10 + x / 2 : 50;
+  for (; q <= start; q += 1) sum += math::pow(q, -x);
   const double last = math::pow(q, -x);
   sum += last * q / (x - 1) + last / 2;
   // B(2j) / (2j)!
@@ -137,54 +139,6 @@ MB_DEVICE double upper_gamma(double a, double x) {
   if (x == kInfinity) return 0;
   if (x > 1.1) return x < a ? 1 - gamma_series(a, x) : gamma_fraction(a, x);
   return x < a ? 1 - gamma_series(a, x) : upper_gamma_small(a, x);
-}
-
-// Modified Bessel function of order 0 or 1, times e^-|x|: its power series, whose terms are all positive, up to 20, then
-// the asymptotic series, whose smallest term is e^-40 there.
-template <int order>
-MB_DEVICE double scaled_bessel_i(double x) {
-  const double z = math::fabs(x);
-  double value;
-  if (z <= 20) {
-    const double quarter = z * z / 4;
-    double term = 1;
-    double sum = 1;
-    for (int k = 1; term > sum * 1e-17; k++) {
-      term *= quarter / (double(k) * (k + order));
-      sum += term;
-    }
-    value = sum * math::exp(-z) * (order == 1 ? z / 2 : 1.0);
-  } else {
-    double term = 1;
-    double sum = 1;
-    for (int k = 1; k < 30 && math::fabs(term) > 1e-17; k++) {
-      const double odd = 2 * k - 1;
-      term *= -(4.0 * order - odd * odd) / (8 * z * k);
-      sum += term;
-    }
-    value = z == kInfinity ? 0.0 : sum / math::sqrt(2 * kPi * z);
-  }
-  return order == 1 && x < 0 ? -value : value;
-}
-
-// Modified Bessel function of the second kind of order 0 or 1, times e^x: the integral over t > 0 of
-// e^(-x (cosh t - 1)) cosh(order t) by the trapezoidal rule, which converges exponentially once its step is small
-// against the width of the integrand.
-template <int order>
-MB_DEVICE double scaled_bessel_k(double x) {
-  if (!(x > 0)) return x == 0 ? kInfinity : kNaN;
-  const double narrow = 0.6 / math::sqrt(x);
-  const double step = narrow < 0.2 ? narrow : 0.2;
-  double sum = 0.5;
-  for (double k = 1;; k++) {
-    const double t = k * step;
-    const double half = math::sinh(0.5 * t);
-    const double exponent = 2 * x * half * half - (order == 1 ? t : 0.0);
-    const double term = math::exp(-exponent) * (order == 1 ? 0.5 + 0.5 * math::exp(-2 * t) : 1.0);
-    sum += term;
-    if (term <= sum * 1e-18 && 2 * x * half * half > t) break;
-  }
-  return sum * step;
 }
 
 }  // namespace mybackend::kernels

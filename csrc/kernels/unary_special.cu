@@ -1,4 +1,4 @@
-// Gamma and Bessel functions of one operand. Called by csrc/aten/unary.cpp. Spec: test/ops/test_pointwise.py.
+// Gamma functions of one operand, and entropy. Called by csrc/aten/unary.cpp. Spec: test/ops/test_pointwise.py.
 #include "csrc/kernels/special.h"
 
 #include "csrc/kernels/pointwise.h"
@@ -10,21 +10,6 @@ namespace {
 MB_UNARY(lgamma, Floats, return math::lgamma(x);)
 MB_UNARY(digamma, Floats, return T(digamma_of(double(x)));)
 MB_UNARY(trigamma, Floats, return T(trigamma_of(double(x)));)
-MB_UNARY(i0, Floats, return T(scaled_bessel_i<0>(x) * math::exp(math::fabs(double(x))));)
-MB_UNARY(special_i0e, Floats, return T(scaled_bessel_i<0>(x));)
-MB_UNARY(special_i1, Floats, return T(scaled_bessel_i<1>(x) * math::exp(math::fabs(double(x))));)
-MB_UNARY(special_i1e, Floats, return T(scaled_bessel_i<1>(x));)
-
-MB_UNARY(special_modified_bessel_k0, Floats, return T(scaled_bessel_k<0>(x) * math::exp(-double(x)));)
-MB_UNARY(special_modified_bessel_k1, Floats, return T(scaled_bessel_k<1>(x) * math::exp(-double(x)));)
-MB_UNARY(special_scaled_modified_bessel_k0, Floats, return T(scaled_bessel_k<0>(x));)
-MB_UNARY(special_scaled_modified_bessel_k1, Floats, return T(scaled_bessel_k<1>(x));)
-
-MB_UNARY(special_spherical_bessel_j0, Floats, {
-  const double z = double(x);
-  const double s = z * z;
-  return T(s - s != 0 ? (z == z ? 0.0 : z) : s < 1e-4 ? 1 - s / 6 * (1 - s / 20) : math::sin(z) / z);
-})
 
 MB_UNARY(special_entr, Floats, {
   const T information = -x * math::log(x);

@@ -14,7 +14,8 @@ NAMES = frozenset(
     sgn sigmoid sign signbit sin sinc sinh special.entr special.erfcx special.i0e special.i1 special.i1e special.log_ndtr
     special.ndtri special.ndtr special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0
     special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1
-    special.spherical_bessel_j0 sqrt square tan tanh trunc
+    special.spherical_bessel_j0 special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
+    sqrt square tan tanh trunc
     add sub rsub mul div.no_rounding_mode div.floor_rounding div.trunc_rounding true_divide floor_divide remainder fmod pow
     float_power __radd__ __rdiv__ __rmod__ __rmul__ __rpow__ __rsub__ __rand__ __ror__ __rxor__ maximum minimum fmax fmin
     atan2 hypot copysign nextafter ldexp logaddexp logaddexp2 xlogy special.xlog1py heaviside gcd lcm bitwise_and bitwise_or
