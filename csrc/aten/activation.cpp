@@ -37,7 +37,8 @@ void prelu_backward(at::TensorIterator& iter) {
 }  // namespace
 
 MB_IMPL_FUNC(gelu_out)(const Tensor&, c10::string_view approximate, const Tensor&) {
-  kernels::gelu(stream_of(*this), operands_of<2>(*this), at::native::get_gelutype_enum(approximate) == at::native::GeluType::Tanh);
+  kernels::gelu(stream_of(*this), operands_of<2>(*this),
+                at::native::get_gelutype_enum(approximate) == at::native::GeluType::Tanh);
 }
 
 MB_IMPL_FUNC(gelu_backward_grad_input)(const Tensor&, const Tensor&, c10::string_view approximate, const Tensor&) {
@@ -89,11 +90,8 @@ std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) {
 
 Tensor& log_sigmoid_backward_grad_input(const Tensor& grad_output, const Tensor& self, const Tensor& /*buffer*/,
                                         Tensor& grad_input) {
-  auto iter = at::TensorIteratorConfig()
-                  .add_output(grad_input)
-                  .add_const_input(self)
-                  .add_const_input(grad_output)
-                  .build();
+  auto iter =
+      at::TensorIteratorConfig().add_output(grad_input).add_const_input(self).add_const_input(grad_output).build();
   run_pointwise<3, kernels::log_sigmoid_backward>(iter);
   return grad_input;
 }

@@ -53,7 +53,8 @@ REGISTER_PRIVATEUSE1_DISPATCH(add_stub, (&aten::run_with_scalar<3, mybackend::ke
 REGISTER_PRIVATEUSE1_DISPATCH(sub_stub, (&aten::run_with_scalar<3, mybackend::kernels::sub>))
 REGISTER_PRIVATEUSE1_DISPATCH(logit_backward_stub, (&aten::run_with_doubles<3, mybackend::kernels::logit_backward>))
 REGISTER_PRIVATEUSE1_DISPATCH(pow_tensor_tensor_stub, (&aten::run_pointwise<3, mybackend::kernels::pow_tensor_tensor>))
-REGISTER_PRIVATEUSE1_DISPATCH(pow_tensor_scalar_stub, (&aten::run_with_scalar<2, mybackend::kernels::pow_tensor_scalar>))
+REGISTER_PRIVATEUSE1_DISPATCH(pow_tensor_scalar_stub,
+                              (&aten::run_with_scalar<2, mybackend::kernels::pow_tensor_scalar>))
 REGISTER_PRIVATEUSE1_DISPATCH(complex_stub, (&aten::run_pointwise<3, mybackend::kernels::complex_of>))
 REGISTER_PRIVATEUSE1_DISPATCH(polar_stub, (&aten::run_pointwise<3, mybackend::kernels::polar>))
 }  // namespace at::native

@@ -15,7 +15,9 @@
 
 namespace mybackend::aten {
 
-inline DType to_dtype(c10::ScalarType type) { return static_cast<DType>(static_cast<int8_t>(type)); }
+inline DType to_dtype(c10::ScalarType type) {
+  return static_cast<DType>(static_cast<int8_t>(type));
+}
 
 // Describes the iterator's operands; throws where a dimension count or dtype is beyond the kernels.
 template <int N>

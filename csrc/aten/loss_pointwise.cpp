@@ -42,17 +42,14 @@ Tensor& binary_cross_entropy_out(const Tensor& self, const Tensor& target, const
   const bool whole = reduction == at::Reduction::None;
   Tensor loss = whole ? out : at::empty_like(self);
   if (whole) at::native::resize_output(out, self.sizes());
-  auto iter = at::TensorIteratorConfig()
-                  .add_output(loss)
-                  .add_const_input(self)
-                  .add_const_input(target)
-                  .build();
+  auto iter = at::TensorIteratorConfig().add_output(loss).add_const_input(self).add_const_input(target).build();
   const c10::DeviceIndex device = self.device().index();
   kernels::binary_cross_entropy(stream_of(iter), operands_of<3>(iter), runtime::error_record(device));
   runtime::check_device_errors(device);
   if (weight && weight->defined()) loss.mul_(*weight);
   if (whole) return out;
-  return reduction == at::Reduction::Mean ? at::mean_out(out, loss, at::IntArrayRef{}) : at::sum_out(out, loss, at::IntArrayRef{});
+  return reduction == at::Reduction::Mean ? at::mean_out(out, loss, at::IntArrayRef{})
+                                          : at::sum_out(out, loss, at::IntArrayRef{});
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,

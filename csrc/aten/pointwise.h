@@ -1,7 +1,7 @@
 // From a DispatchStub's iterator to a kernel of csrc/kernels: the functions pointwise stubs are filled with.
 //
-// The iterator's device is the current one: wrappers have set it. `Iterator` is TensorIterator or TensorIteratorBase, as
-// the stub's type asks.
+// The iterator's device is the current one: wrappers have set it. `Iterator` is TensorIterator or TensorIteratorBase,
+// as the stub's type asks.
 #pragma once
 
 #include "csrc/aten/iterator.h"

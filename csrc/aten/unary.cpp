@@ -46,5 +46,6 @@ REGISTER_PRIVATEUSE1_DISPATCH(polygamma_stub, &aten::polygamma)
 REGISTER_PRIVATEUSE1_DISPATCH(round_decimals_stub, &aten::round_decimals)
 // i0 and i1 under their other names
 REGISTER_PRIVATEUSE1_DISPATCH(special_modified_bessel_i0_stub, (&aten::run_pointwise<2, mybackend::kernels::i0>))
-REGISTER_PRIVATEUSE1_DISPATCH(special_modified_bessel_i1_stub, (&aten::run_pointwise<2, mybackend::kernels::special_i1>))
+REGISTER_PRIVATEUSE1_DISPATCH(special_modified_bessel_i1_stub,
+                              (&aten::run_pointwise<2, mybackend::kernels::special_i1>))
 }  // namespace at::native

@@ -5,10 +5,10 @@
 
 namespace mybackend::math {
 
-#define MB_COMPLEX_1(name)                   \
-  template <class T>                         \
-  MB_DEVICE complex<T> name(complex<T> x) {  \
-    return std::name(x);                     \
+#define MB_COMPLEX_1(name)                  \
+  template <class T>                        \
+  MB_DEVICE complex<T> name(complex<T> x) { \
+    return std::name(x);                    \
   }
 MB_COMPLEX_1(sin)
 MB_COMPLEX_1(cos)

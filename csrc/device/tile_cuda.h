@@ -39,8 +39,8 @@ MB_DEVICE_NOINLINE T fetch_converted(const char* at, DType dtype) {
 template <class T>
 MB_DEVICE_NOINLINE void put_converted(char* at, T value, DType dtype) {
   switch (dtype) {
-#define MB_PUT(name, type)                              \
-  case DType::name:                                     \
+#define MB_PUT(name, type)                               \
+  case DType::name:                                      \
     *reinterpret_cast<type*>(at) = convert<type>(value); \
     return;
     MB_PUT(UInt8, uint8_t)
@@ -148,7 +148,8 @@ struct Packed {
         auto apply = [&](const Pack<StoreIn, V>&... in) {
 #pragma unroll
           for (int v = 0; v < V; v++)
-            out.value[v] = convert<StoreOut>(CallWith<Indexed, Out, In...>::call(f, p + v, convert<In>(in.value[v])...));
+            out.value[v] =
+                convert<StoreOut>(CallWith<Indexed, Out, In...>::call(f, p + v, convert<In>(in.value[v])...));
         };
         apply(load(Type<StoreIn>{}, int(I) + 1)...);
         *reinterpret_cast<Pack<StoreOut, V>*>(o.data[0] + p * int64_t(sizeof(StoreOut))) = out;
@@ -171,7 +172,7 @@ MB_DEVICE void choose(Block block, const Operands<1 + sizeof...(In)>& o, const F
                       std::index_sequence<I...> sequence) {
   bool flat = o.contiguous[0] && packable<Out>(o.data[0]);
   ((flat = flat && o.contiguous[I + 1] && packable<In>(o.data[I + 1])), ...);
-  if (flat && o.dtype[0] == dtype_of<Out> && ((o.dtype[I + 1] == dtype_of<In>)&&...))
+  if (flat && o.dtype[0] == dtype_of<Out> && ((o.dtype[I + 1] == dtype_of<In>) && ...))
     return Packed<Indexed, Out, In...>::run(block, o, f, begin, end, sequence, Type<Out>{}, Type<In>{}...);
   if constexpr (std::is_same_v<Out, float> && (std::is_same_v<In, float> && ...)) {
     if (flat && o.dtype[0] == DType::Half && ((o.dtype[I + 1] == DType::Half) && ...))

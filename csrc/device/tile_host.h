@@ -9,8 +9,8 @@
 namespace mybackend::device {
 
 constexpr int64_t kElementsPerBlock = 8192;
-constexpr int64_t kTile = 512;      // elements gathered at a time; four buffers of them stay in the first-level cache
-constexpr int64_t kLongRow = 128;   // rows of at least this many elements are worth a tile of their own
+constexpr int64_t kTile = 512;     // elements gathered at a time; four buffers of them stay in the first-level cache
+constexpr int64_t kLongRow = 128;  // rows of at least this many elements are worth a tile of their own
 
 // Converts `n` elements between an array of stored type `dtype` with a stride in bytes and a contiguous array of T.
 // Defined, for every T a kernel computes in and every half type, in csrc/kernels/convert.cu.

@@ -41,17 +41,13 @@ struct Threshold {
 template <class T>
 struct Elu {
   T negative, positive, negative_input;
-  MB_DEVICE T operator()(T x) const {
-    return x > T(0) ? x * positive : math::expm1(x * negative_input) * negative;
-  }
+  MB_DEVICE T operator()(T x) const { return x > T(0) ? x * positive : math::expm1(x * negative_input) * negative; }
 };
 
 template <class T>
 struct Softplus {
   T beta, threshold;
-  MB_DEVICE T operator()(T x) const {
-    return x * beta > threshold ? x : math::log1p(math::exp(x * beta)) / beta;
-  }
+  MB_DEVICE T operator()(T x) const { return x * beta > threshold ? x : math::log1p(math::exp(x * beta)) / beta; }
 };
 
 template <class T>

@@ -32,15 +32,17 @@ MB_BINARY(mish_backward, Floats, {  // grad, x
 MB_BINARY(hardsigmoid_backward, Floats, return y > T(-3) && y < T(3) ? x / T(6) : T(0);)
 
 MB_BINARY(hardswish_backward, Floats,  // grad, x
-          return y <= T(-3) ? T(0) : y < T(3) ? x * (y / T(3) + T(0.5)) : x;)
+          return y <= T(-3) ? T(0)
+                 : y < T(3) ? x * (y / T(3) + T(0.5))
+                            : x;)
 
 MB_BINARY(log_sigmoid_backward, Floats, {  // x, grad
   const T z = math::exp(-math::fabs(x));
   return y * ((x < T(0) ? T(1) : T(0)) - (x < T(0) ? T(1) : T(-1)) * (z / (T(1) + z)));
 })
 
-MB_BINARY(prelu_backward_weight, Floats, return x > T(0) ? T(0) : x * y;)          // x, grad
-MB_TERNARY(prelu_backward_self, Floats, return x > T(0) ? z : y * z;)               // x, weight, grad
+MB_BINARY(prelu_backward_weight, Floats, return x > T(0) ? T(0) : x * y;)  // x, grad
+MB_TERNARY(prelu_backward_self, Floats, return x > T(0) ? z : y * z;)      // x, weight, grad
 
 MB_BINARY(glu_backward_gated, Floats, return y * logistic(x);)  // gate, grad
 MB_TERNARY(glu_backward_gate, Floats, {                         // gated, gate, grad
@@ -118,7 +120,8 @@ MB_DEFINE_KERNEL(glu_jvp, (Stream stream, const Operands<5>& o)) {
 
 MB_DEFINE_KERNEL(elu_backward, (Stream stream, const Operands<3>& o, double alpha, double scale, double input_scale,
                                 bool is_result)) {
-  if (is_result) return with_parameters<EluBackwardOfResult>(stream, o, "elu_backward", alpha * scale, scale, input_scale);
+  if (is_result)
+    return with_parameters<EluBackwardOfResult>(stream, o, "elu_backward", alpha * scale, scale, input_scale);
   with_parameters<EluBackward>(stream, o, "elu_backward", alpha * scale, scale, input_scale);
 }
 MB_DEFINE_KERNEL(softplus_backward, (Stream stream, const Operands<3>& o, double beta, double threshold)) {

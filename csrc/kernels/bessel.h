@@ -78,8 +78,8 @@ MB_DEVICE double bessel_y(double x) {
   return x == kInfinity ? 0.0 : x > 25 ? bessel_asymptotic<order>(x).y : bessel_recurrence<order>(x).y;
 }
 
-// Modified Bessel function of order 0 or 1, times e^-|x|: its power series, whose terms are all positive, up to 20, then
-// the asymptotic series, whose smallest term is e^-40 there.
+// Modified Bessel function of order 0 or 1, times e^-|x|: its power series, whose terms are all positive, up to 20,
+// then the asymptotic series, whose smallest term is e^-40 there.
 template <int order>
 MB_DEVICE double scaled_bessel_i(double x) {
   const double z = math::fabs(x);

@@ -1,4 +1,5 @@
-// Sums, products, quotients and extrema of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
+// Sums, products, quotients and extrema of two operands. Called by csrc/aten/binary.cpp. Spec:
+// test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 
@@ -78,9 +79,7 @@ MB_BINARY(sigmoid_backward, FloatsAndComplexes, return x * math::conj(T((T(1) - 
 template <class T>
 struct LogitBackward {
   T low, high, outside;
-  MB_DEVICE T operator()(T grad, T x) const {
-    return x < low || x > high ? outside : grad / (x * (T(1) - x));
-  }
+  MB_DEVICE T operator()(T grad, T x) const { return x < low || x > high ? outside : grad / (x * (T(1) - x)); }
 };
 
 template <class T>

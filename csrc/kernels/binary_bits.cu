@@ -1,4 +1,5 @@
-// Bitwise, logical and integer functions of two operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
+// Bitwise, logical and integer functions of two operands. Called by csrc/aten/binary.cpp. Spec:
+// test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

@@ -9,8 +9,8 @@ namespace {
 
 using device::ErrorRecord;
 
-// For integers `f.integer(x, y)` is only asked for what the processor can divide: not by 0, and the lowest number not by
-// -1, whose quotient wraps.
+// For integers `f.integer(x, y)` is only asked for what the processor can divide: not by 0, and the lowest number not
+// by -1, whose quotient wraps.
 template <class T, class F>
 struct Divide {
   ErrorRecord* errors;

@@ -1,4 +1,5 @@
-// Mathematical functions of two floating-point operands. Called by csrc/aten/binary.cpp. Spec: test/ops/test_pointwise.py.
+// Mathematical functions of two floating-point operands. Called by csrc/aten/binary.cpp. Spec:
+// test/ops/test_pointwise.py.
 #include "csrc/kernels/binary.h"
 #include "csrc/kernels/pointwise.h"
 

@@ -14,7 +14,7 @@ constexpr double kTanhCubic = 0.044715;
 struct Gelu {
   template <class T>
   MB_DEVICE T operator()(T x) const {
-    return T(0.5) * x * (T(1) + error_function(x * T(kSqrtHalf)));
+    return x * normal_cdf(x);
   }
 };
 
@@ -28,9 +28,8 @@ struct GeluTanh {
 struct GeluBackward {
   template <class T>
   MB_DEVICE T operator()(T grad, T x) const {
-    const T below = T(0.5) * (T(1) + error_function(x * T(kSqrtHalf)));
     const T density = math::exp(T(-0.5) * x * x) * T(kInverseSqrtTwoPi);
-    return grad * (below + x * density);
+    return grad * (normal_cdf(x) + x * density);
   }
 };
 

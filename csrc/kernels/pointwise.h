@@ -47,17 +47,16 @@ void ternary(Stream stream, const Operands<4>& o, F f) {
 
 }  // namespace mybackend::kernels
 
-#define MB_FORMULA(launcher, count, name, parameters, types, ...)                                    \
-  struct name##_formula {                                                                            \
-    template <class T>                                                                               \
-    MB_DEVICE auto operator() parameters const {                                                     \
-      __VA_ARGS__                                                                                    \
-    }                                                                                                \
-  };                                                                                                 \
-  MB_DEFINE_KERNEL(name, (Stream stream, const Operands<count>& o)) {                                \
-    visit_compute<types>(o, #name, [&](auto type) {                                                  \
-      launcher<typename decltype(type)::type>(stream, o, name##_formula{});                          \
-    });                                                                                              \
+#define MB_FORMULA(launcher, count, name, parameters, types, ...)                                                   \
+  struct name##_formula {                                                                                           \
+    template <class T>                                                                                              \
+    MB_DEVICE auto operator() parameters const {                                                                    \
+      __VA_ARGS__                                                                                                   \
+    }                                                                                                               \
+  };                                                                                                                \
+  MB_DEFINE_KERNEL(name, (Stream stream, const Operands<count>& o)) {                                               \
+    visit_compute<types>(o, #name,                                                                                  \
+                         [&](auto type) { launcher<typename decltype(type)::type>(stream, o, name##_formula{}); }); \
   }
 #define MB_UNARY(name, types, ...) MB_FORMULA(unary, 2, name, (T x), types, __VA_ARGS__)
 #define MB_BINARY(name, types, ...) MB_FORMULA(binary, 3, name, (T x, [[maybe_unused]] T y), types, __VA_ARGS__)

@@ -24,7 +24,8 @@ MB_DEVICE double digamma_of(double x) {
   for (; x < 10; x += 1) sum -= 1 / x;
   const double r = 1 / (x * x);
   const double series =
-      r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760 - r / 12))))));
+      r *
+      (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760 - r / 12))))));
   return reflected + sum + math::log(x) - 0.5 / x - series;
 }
 
@@ -40,8 +41,11 @@ MB_DEVICE double trigamma_of(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum += 1 / (x * x);
   const double r = 1 / (x * x);
-  const double series = 1 / x + r / 2 +
-                        r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * (5.0 / 66 - r * (691.0 / 2730 - r * 7.0 / 6))))));
+  const double series =
+      1 / x + r / 2 +
+      r / x *
+          (1.0 / 6 -
+           r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * (5.0 / 66 - r * (691.0 / 2730 - r * 7.0 / 6))))));
   return reflected + sign * (sum + series);
 }
 
@@ -60,9 +64,15 @@ MB_DEVICE double zeta_of(double x, double q) {
   const double last = math::pow(q, -x);
   sum += last * q / (x - 1) + last / 2;
   // B(2j) / (2j)!
-  constexpr double coefficients[] = {1.0 / 12,          -1.0 / 720,          1.0 / 30240,       -1.0 / 1209600,
-                                     1.0 / 47900160,    -5.284190138687493e-10, 1.338253653068468e-11,
-                                     -3.389680296322583e-13, 8.586062056277845e-15};
+  constexpr double coefficients[] = {1.0 / 12,
+                                     -1.0 / 720,
+                                     1.0 / 30240,
+                                     -1.0 / 1209600,
+                                     1.0 / 47900160,
+                                     -5.284190138687493e-10,
+                                     1.338253653068468e-11,
+                                     -3.389680296322583e-13,
+                                     8.586062056277845e-15};
   double rising = x;
   double power = last / q;
   for (int j = 0; j < 9; j++) {
@@ -74,7 +84,9 @@ MB_DEVICE double zeta_of(double x, double q) {
 }
 
 // x^a e^-x / Gamma(a + 1)
-MB_DEVICE double gamma_density(double a, double x) { return math::exp(a * math::log(x) - x - math::lgamma(a + 1)); }
+MB_DEVICE double gamma_density(double a, double x) {
+  return math::exp(a * math::log(x) - x - math::lgamma(a + 1));
+}
 
 // Lower and upper regularised incomplete gamma functions for 0 < a, x < inf.
 MB_DEVICE double gamma_series(double a, double x) {

@@ -21,7 +21,8 @@ MB_DECLARE_KERNEL(lerp_scalar_weight, void(Stream stream, const Operands<3>& ope
 
 // min(max(x, low), high); NaN wins.
 MB_DECLARE_KERNEL(clamp, void(Stream stream, const Operands<4>& operands));
-MB_DECLARE_KERNEL(clamp_scalar, void(Stream stream, const Operands<2>& operands, const Number& low, const Number& high));
+MB_DECLARE_KERNEL(clamp_scalar,
+                  void(Stream stream, const Operands<2>& operands, const Number& low, const Number& high));
 MB_DECLARE_KERNEL(clamp_min_scalar, void(Stream stream, const Operands<2>& operands, const Number& low));
 MB_DECLARE_KERNEL(clamp_max_scalar, void(Stream stream, const Operands<2>& operands, const Number& high));
 

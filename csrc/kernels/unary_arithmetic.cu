@@ -110,8 +110,8 @@ double largest(DType dtype) {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(nan_to_num, (Stream stream, const Operands<2>& o, double nan, const double* positive,
-                              const double* negative)) {
+MB_DEFINE_KERNEL(nan_to_num,
+                 (Stream stream, const Operands<2>& o, double nan, const double* positive, const double* negative)) {
   visit_compute<FloatsAndComplexes>(o, "nan_to_num", [&](auto type) {
     using T = typename decltype(type)::type;
     using F = Real<T>;

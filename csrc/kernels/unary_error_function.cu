@@ -1,4 +1,5 @@
-// The error function, its complement and their inverses. Called by csrc/aten/unary.cpp. Spec: test/ops/test_pointwise.py.
+// The error function, its complement and their inverses. Called by csrc/aten/unary.cpp. Spec:
+// test/ops/test_pointwise.py.
 #include "csrc/kernels/error_function.h"
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/unary.h"

@@ -1,4 +1,5 @@
-// Trigonometric functions of one operand and their inverses. Called by csrc/aten/unary.cpp. Spec: test/ops/test_pointwise.py.
+// Trigonometric functions of one operand and their inverses. Called by csrc/aten/unary.cpp. Spec:
+// test/ops/test_pointwise.py.
 #include "csrc/kernels/pointwise.h"
 #include "csrc/kernels/unary.h"
 
