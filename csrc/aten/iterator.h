@@ -4,18 +4,20 @@
 // into plain data that a kernel can take along.
 #pragma once
 
-#include <ATen/Dispatch_v2.h>
 #include <ATen/native/TensorIterator.h>
 #include <c10/core/Scalar.h>
 
 #include <cstring>
 
+#include "csrc/aten/scalar.h"
 #include "csrc/device/operands.h"
 #include "csrc/runtime/stream.h"
 
 namespace mybackend::aten {
 
-inline DType to_dtype(c10::ScalarType type) { return static_cast<DType>(static_cast<int8_t>(type)); }
+inline DType to_dtype(c10::ScalarType type) {
+  return static_cast<DType>(static_cast<int8_t>(type));
+}
 
 // Describes the iterator's operands; throws where a dimension count or dtype is beyond the kernels.
 template <int N>
@@ -70,14 +72,7 @@ Operands<N + 1> with_scalar(const Operands<N>& o, const c10::Scalar& value, c10:
   wider.contiguous[N] = false;
   wider.data[N] = nullptr;
   for (int d = 0; d < o.ndim; d++) wider.strides[N][d] = 0;
-  AT_DISPATCH_V2(
-      type, "mybackend scalar operand",
-      AT_WRAP([&] {
-        const scalar_t held = value.to<scalar_t>();
-        std::memcpy(wider.immediate[N], &held, sizeof(held));
-      }),
-      AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), c10::kHalf, c10::kBFloat16,
-      c10::kComplexHalf, c10::kBool);
+  hold(value, wider.dtype[N], wider.immediate[N]);
   return wider;
 }
 

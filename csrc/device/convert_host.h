@@ -32,6 +32,10 @@ template <class To>
 void from_half(To* to, const half* from, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
+  if constexpr (std::is_same_v<To, float>) {
+    for (; i + 8 <= n; i += 8)
+      _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+  }
   alignas(32) float wide[8];
   for (; i + 8 <= n; i += 8) {
     _mm256_store_ps(wide, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
@@ -45,6 +49,11 @@ template <class From>
 void to_half(half* to, const From* from, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
+  if constexpr (std::is_same_v<From, float>) {
+    for (; i + 8 <= n; i += 8)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+  }
   alignas(32) float wide[8];
   for (; i + 8 <= n; i += 8) {
     for (int j = 0; j < 8; j++) wide[j] = convert<float>(from[i + j]);

@@ -17,6 +17,7 @@ enum ErrorCode : int {
   kDivisionByZero = 9,         // integer division; no values
   kAssertion = 10,             // _assert_async; no values
   kProbabilityOutOfRange = 11, // bernoulli; no values
+  kOutsideUnitInterval = 12,   // input of binary_cross_entropy; no values
 };
 
 }  // namespace mybackend::device

@@ -3,8 +3,9 @@
 // `convert<To>(x)` follows c10::convert: complex to real drops the imaginary part, anything to bool asks for non-zero,
 // floating to unsigned goes through a signed integer.
 //
-// `math::f(x)` exists for float and double. On the host with glibc 2.35 or newer the C functions are declared again with
-// a `simd` attribute, so that a loop over them calls libmvec (at most 4 ulp) without -ffast-math; NaN and inf stay right.
+// `math::f(x)` exists for float and double. On the host with glibc 2.35 or newer the C functions are declared again
+// with a `simd` attribute, so that a loop over them calls libmvec (at most 4 ulp) without -ffast-math; NaN and inf stay
+// right.
 #pragma once
 
 #include <cmath>
@@ -89,12 +90,20 @@ MB_DEVICE To convert(From x) {
 
 namespace math {
 
-#define MB_MATH_1(name)                                  \
-  MB_DEVICE float name(float x) { return ::name##f(x); } \
-  MB_DEVICE double name(double x) { return ::name(x); }
-#define MB_MATH_2(name)                                                     \
-  MB_DEVICE float name(float x, float y) { return ::name##f(x, y); }        \
-  MB_DEVICE double name(double x, double y) { return ::name(x, y); }
+#define MB_MATH_1(name)             \
+  MB_DEVICE float name(float x) {   \
+    return ::name##f(x);            \
+  }                                 \
+  MB_DEVICE double name(double x) { \
+    return ::name(x);               \
+  }
+#define MB_MATH_2(name)                       \
+  MB_DEVICE float name(float x, float y) {    \
+    return ::name##f(x, y);                   \
+  }                                           \
+  MB_DEVICE double name(double x, double y) { \
+    return ::name(x, y);                      \
+  }
 
 MB_MATH_1(sin)
 MB_MATH_1(cos)
@@ -117,7 +126,6 @@ MB_MATH_1(log10)
 MB_MATH_1(log1p)
 MB_MATH_1(erf)
 MB_MATH_1(erfc)
-MB_MATH_1(lgamma)
 MB_MATH_1(tgamma)
 MB_MATH_1(sqrt)
 MB_MATH_1(floor)
@@ -134,8 +142,37 @@ MB_MATH_2(nextafter)
 #undef MB_MATH_1
 #undef MB_MATH_2
 
-MB_DEVICE float rsqrt(float x) { return 1.0f / sqrt(x); }
-MB_DEVICE double rsqrt(double x) { return 1.0 / sqrt(x); }
+MB_DEVICE float frexp(float x, int* exponent) {
+  return ::frexpf(x, exponent);
+}
+MB_DEVICE double frexp(double x, int* exponent) {
+  return ::frexp(x, exponent);
+}
+
+#if defined(__CUDACC__)
+MB_DEVICE float lgamma(float x) {
+  return ::lgammaf(x);
+}
+MB_DEVICE double lgamma(double x) {
+  return ::lgamma(x);
+}
+#else  // ::lgamma writes the global `signgam`
+MB_DEVICE float lgamma(float x) {
+  int sign;
+  return ::lgammaf_r(x, &sign);
+}
+MB_DEVICE double lgamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+#endif
+
+MB_DEVICE float rsqrt(float x) {
+  return 1.0f / sqrt(x);
+}
+MB_DEVICE double rsqrt(double x) {
+  return 1.0 / sqrt(x);
+}
 
 template <class T>
 MB_DEVICE bool isnan(T x) {

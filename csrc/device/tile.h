@@ -7,7 +7,8 @@
 // the types f works in; stored types are converted on the way in and out, strides are followed, scalars are spread.
 // Operands may be the same array exactly, but must not overlap in part (TensorIterator guarantees it).
 //
-//   C++ compiler   a tile of elements at a time: an operand that lies ready is used in place, others are gathered into a
+//   C++ compiler   a tile of elements at a time: an operand that lies ready is used in place, others are gathered into
+//   a
 //                  buffer first, so the loop over f is always contiguous and always vectorises
 //   nvcc           contiguous operands of one type in 16-byte accesses; otherwise one element at a time
 #pragma once
@@ -18,7 +19,6 @@
 
 namespace mybackend::device {
 constexpr int kPointwiseThreads = 128;
-constexpr int64_t kElementsPerBlock = 2048;
 }  // namespace mybackend::device
 
 #if defined(__CUDACC__)
@@ -41,7 +41,8 @@ inline Grid pointwise_grid(int64_t numel) {
   return {ceil_div(numel, kElementsPerBlock), kPointwiseThreads, kElementsPerBlock};
 }
 
-// store_block<T>(block, operands, values): the elements of this block, computed beforehand in shared memory, to operand 0.
+// store_block<T>(block, operands, values): the elements of this block, computed beforehand in shared memory, to operand
+// 0.
 
 // Launches out = f(in...) over all elements; f is a functor with an MB_DEVICE call operator.
 template <class Out, class... In, class F>

@@ -5,9 +5,12 @@
 
 namespace mybackend::device {
 
-// One element of stored type `dtype`, as T.
+constexpr int64_t kElementsPerBlock = 2048;
+
+// Conversions between T and any stored type are functions that are called, not inlined: a pointwise kernel would
+// otherwise hold one copy of them for each operand.
 template <class T>
-MB_DEVICE T fetch(const char* at, DType dtype) {
+MB_DEVICE_NOINLINE T fetch_converted(const char* at, DType dtype) {
   switch (dtype) {
 #define MB_FETCH(name, type) \
   case DType::name:          \
@@ -34,10 +37,10 @@ MB_DEVICE T fetch(const char* at, DType dtype) {
 }
 
 template <class T>
-MB_DEVICE void put(char* at, T value, DType dtype) {
+MB_DEVICE_NOINLINE void put_converted(char* at, T value, DType dtype) {
   switch (dtype) {
-#define MB_PUT(name, type)                              \
-  case DType::name:                                     \
+#define MB_PUT(name, type)                               \
+  case DType::name:                                      \
     *reinterpret_cast<type*>(at) = convert<type>(value); \
     return;
     MB_PUT(UInt8, uint8_t)
@@ -60,19 +63,37 @@ MB_DEVICE void put(char* at, T value, DType dtype) {
   }
 }
 
-// Byte offsets of element `position` in every operand. Index is uint32_t where all positions fit: 64-bit division is slow.
-template <class Index, int N>
+// One element of stored type `dtype`, as T.
+template <class T>
+MB_DEVICE T fetch(const char* at, DType dtype) {
+  return dtype == dtype_of<T> ? *reinterpret_cast<const T*>(at) : fetch_converted<T>(at, dtype);
+}
+
+template <class T>
+MB_DEVICE void put(char* at, T value, DType dtype) {
+  if (dtype == dtype_of<T>) {
+    *reinterpret_cast<T*>(at) = value;
+  } else {
+    put_converted<T>(at, value, dtype);
+  }
+}
+
+// Byte offsets of element `position` in every operand. 64-bit division is slow, so positions that fit in 32 bits are
+// divided as such.
+template <int N>
 struct Offsets {
   int64_t at[N];
-  MB_DEVICE Offsets(const Operands<N>& o, Index position) {
+  MB_DEVICE Offsets(const Operands<N>& o, int64_t position) {
+    const bool narrow = o.numel <= int64_t(0x7fffffff);
 #pragma unroll
     for (int k = 0; k < N; k++) at[k] = 0;
     for (int d = 0; d < o.ndim; d++) {
-      const Index size = Index(o.sizes[d]);
-      const Index index = position % size;
-      position /= size;
+      const int64_t size = o.sizes[d];
+      const int64_t quotient = narrow ? int64_t(uint32_t(position) / uint32_t(size)) : position / size;
+      const int64_t index = position - quotient * size;
+      position = quotient;
 #pragma unroll
-      for (int k = 0; k < N; k++) at[k] += int64_t(index) * o.strides[k][d];
+      for (int k = 0; k < N; k++) at[k] += index * o.strides[k][d];
     }
   }
 };
@@ -94,11 +115,11 @@ struct CallWith {
   }
 };
 
-template <class Index, bool Indexed, class Out, class... In, size_t... I, class F>
+template <bool Indexed, class Out, class... In, size_t... I, class F>
 MB_DEVICE void one_by_one(Block block, const Operands<1 + sizeof...(In)>& o, const F& f, int64_t begin, int64_t end,
                           std::index_sequence<I...>) {
   for (int64_t p = begin + block.thread; p < end; p += block.threads) {
-    const Offsets<Index, 1 + sizeof...(In)> offset(o, Index(p));
+    const Offsets<1 + sizeof...(In)> offset(o, p);
     put<Out>(o.data[0] + offset.at[0],
              CallWith<Indexed, Out, In...>::call(f, p, read_element<In>(o, I + 1, offset.at[I + 1])...), o.dtype[0]);
   }
@@ -127,7 +148,8 @@ struct Packed {
         auto apply = [&](const Pack<StoreIn, V>&... in) {
 #pragma unroll
           for (int v = 0; v < V; v++)
-            out.value[v] = convert<StoreOut>(CallWith<Indexed, Out, In...>::call(f, p + v, convert<In>(in.value[v])...));
+            out.value[v] =
+                convert<StoreOut>(CallWith<Indexed, Out, In...>::call(f, p + v, convert<In>(in.value[v])...));
         };
         apply(load(Type<StoreIn>{}, int(I) + 1)...);
         *reinterpret_cast<Pack<StoreOut, V>*>(o.data[0] + p * int64_t(sizeof(StoreOut))) = out;
@@ -150,7 +172,7 @@ MB_DEVICE void choose(Block block, const Operands<1 + sizeof...(In)>& o, const F
                       std::index_sequence<I...> sequence) {
   bool flat = o.contiguous[0] && packable<Out>(o.data[0]);
   ((flat = flat && o.contiguous[I + 1] && packable<In>(o.data[I + 1])), ...);
-  if (flat && o.dtype[0] == dtype_of<Out> && ((o.dtype[I + 1] == dtype_of<In>)&&...))
+  if (flat && o.dtype[0] == dtype_of<Out> && ((o.dtype[I + 1] == dtype_of<In>) && ...))
     return Packed<Indexed, Out, In...>::run(block, o, f, begin, end, sequence, Type<Out>{}, Type<In>{}...);
   if constexpr (std::is_same_v<Out, float> && (std::is_same_v<In, float> && ...)) {
     if (flat && o.dtype[0] == DType::Half && ((o.dtype[I + 1] == DType::Half) && ...))
@@ -160,9 +182,7 @@ MB_DEVICE void choose(Block block, const Operands<1 + sizeof...(In)>& o, const F
       return Packed<Indexed, Out, In...>::run(block, o, f, begin, end, sequence, Type<bfloat16>{},
                                               Type<std::conditional_t<true, bfloat16, In>>{}...);
   }
-  if (o.numel <= int64_t(0x7fffffff))
-    return one_by_one<uint32_t, Indexed, Out, In...>(block, o, f, begin, end, sequence);
-  one_by_one<uint64_t, Indexed, Out, In...>(block, o, f, begin, end, sequence);
+  one_by_one<Indexed, Out, In...>(block, o, f, begin, end, sequence);
 }
 
 template <class T, int N>

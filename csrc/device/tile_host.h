@@ -8,8 +8,9 @@
 
 namespace mybackend::device {
 
-constexpr int64_t kTile = 512;      // elements gathered at a time; four buffers of them stay in the first-level cache
-constexpr int64_t kLongRow = 128;   // rows of at least this many elements are worth a tile of their own
+constexpr int64_t kElementsPerBlock = 8192;
+constexpr int64_t kTile = 512;     // elements gathered at a time; four buffers of them stay in the first-level cache
+constexpr int64_t kLongRow = 128;  // rows of at least this many elements are worth a tile of their own
 
 // Converts `n` elements between an array of stored type `dtype` with a stride in bytes and a contiguous array of T.
 // Defined, for every T a kernel computes in and every half type, in csrc/kernels/convert.cu.
@@ -18,14 +19,24 @@ void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype);
 template <class T>
 void store_row(char* to, const T* from, int64_t stride, int64_t n, DType dtype);
 
-// Where a tile begins: the element's position in iteration order and its index in every dimension.
+// True for an operand that is one value everywhere.
+template <int N>
+bool is_scalar(const Operands<N>& o, int k) {
+  return o.data[k] == nullptr || (o.ndim == 1 && o.strides[k][0] == 0);
+}
+
+// Where a tile begins: the element's position in iteration order and, unless the operands are `flat` (contiguous or
+// scalars, so that nobody asks), its index in every dimension.
 template <int N>
 struct Cursor {
   const Operands<N>& operands;
   int64_t position;
+  bool flat;
   int64_t index[kMaxDims];
 
-  Cursor(const Operands<N>& o, int64_t begin) : operands(o), position(begin) {
+  Cursor(const Operands<N>& o, int64_t begin) : operands(o), position(begin), flat(true) {
+    for (int k = 0; k < N; k++) flat = flat && (o.contiguous[k] || is_scalar(o, k));
+    if (flat) return;
     for (int d = 0; d < o.ndim; d++) {
       index[d] = begin % o.sizes[d];
       begin /= o.sizes[d];
@@ -34,6 +45,7 @@ struct Cursor {
 
   void advance(int64_t n) {
     position += n;
+    if (flat) return;
     for (int d = 0; d < operands.ndim && n > 0; d++) {
       index[d] += n;
       if (index[d] < operands.sizes[d]) return;
@@ -65,8 +77,9 @@ void each_run(const Cursor<N>& from, int k, int64_t n, F f) {
 
 template <class T>
 struct Tile {
-  const char* spread = nullptr;  // set once `buffer` holds a scalar, which then serves every tile
+  bool spread = false;  // true once `buffer` holds a scalar, which then serves every tile
   alignas(64) T buffer[kTile];
+  Tile() {}  // leaves `buffer` as it is: clearing it would cost more than a small operation
 };
 
 // True where elements [cursor, cursor + n) of operand k lie one after the other and are stored as T.
@@ -84,8 +97,10 @@ const T* read_tile(const Cursor<N>& cursor, int k, int64_t n, Tile<T>& tile) {
   if (lies_ready<T>(cursor, k, n))
     return reinterpret_cast<const T*>(o.contiguous[k] ? o.data[k] + cursor.position * int64_t(sizeof(T))
                                                       : cursor.address(k));
-  if (o.data[k] == nullptr) {
-    if (tile.spread == nullptr) load_row(tile.buffer, tile.spread = o.immediate[k], 0, kTile, o.dtype[k]);
+  if (!o.contiguous[k] && is_scalar(o, k)) {
+    const char* value = o.data[k] == nullptr ? o.immediate[k] : o.data[k];
+    if (!tile.spread) load_row(tile.buffer, value, 0, std::min(kTile, o.numel), o.dtype[k]);
+    tile.spread = true;
     return tile.buffer;
   }
   T* to = tile.buffer;
@@ -118,12 +133,11 @@ template <bool Indexed, class Out, class... In, size_t... I, class F>
 void each_tile(const Operands<1 + sizeof...(In)>& o, int64_t begin, int64_t end, const F& f,
                std::index_sequence<I...>) {
   Cursor<1 + sizeof...(In)> cursor(o, begin);
-  const bool flat = o.contiguous[0] && (o.contiguous[I + 1] && ...);
   std::tuple<Tile<In>...> tiles;
   Tile<Out> result;
   while (cursor.position < end) {
     int64_t n = end - cursor.position;
-    if (!flat && o.sizes[0] >= kLongRow) n = std::min(n, o.sizes[0] - cursor.index[0]);
+    if (!cursor.flat && o.sizes[0] >= kLongRow) n = std::min(n, o.sizes[0] - cursor.index[0]);
     const bool ready = lies_ready<Out>(cursor, 0, n);
     if (!(ready && (lies_ready<In>(cursor, I + 1, n) && ...))) n = std::min(n, kTile);
     Out* out = lies_ready<Out>(cursor, 0, n)

@@ -71,6 +71,8 @@ void throw_recorded_error(device::ErrorRecord* record) {
       TORCH_CHECK(false, "invalid multinomial distribution (sum of probabilities <= 0)");
     case device::kInvalidValue:
       TORCH_CHECK(false, "value ", values[0], " is out of range: expected ", values[1], " to ", values[2]);
+    case device::kOutsideUnitInterval:
+      TORCH_CHECK(false, "all elements of input should be between 0 and 1");
     case device::kAssertion:
       TORCH_CHECK(false, "Expected Tensor with single nonzero value, but got zero");
     default:
