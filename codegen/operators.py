@@ -116,6 +116,8 @@ def does_not_apply(category: str, operator: Operator, schemas: Schemas) -> str |
     if schemas.is_composite_implicit(operator) and not schemas.has_cpu_kernel(operator):
         # A backend kernel for such an operator silently replaces its derivative. (Where upstream has a CPU kernel beside
         # the composite, as for silu_backward, that kernel has no derivative either.)
+    if schemas.is_composite_implicit(operator) and not schemas.has_derivative(operator):
+        # A backend kernel for such an operator silently replaces its derivative.
         return f"is CompositeImplicitAutograd: a kernel would cut autograd off; '{category}' does not apply"
     if category == "stub" and schemas.shared_kernel(operator) is None:
         return "has no implementation shared by CPU and CUDA, so 'stub' does not apply (use native or library)"
