@@ -1,6 +1,9 @@
 // index, index_put_, index_fill_, index_copy, take and put_: stubs of upstream's code, which has expanded masks, broadcast
 // the indices and built the iterator. Indices count from the end where negative, except in index_copy.
+#include <ATen/ExpandUtils.h>
 #include <ATen/native/IndexKernel.h>
+#include <ATen/native/TensorAdvancedIndexing.h>
+#include <ATen/native/TensorAdvancedIndexingUtils.h>
 #include <ATen/native/TensorIterator.h>
 
 #include "csrc/aten/index_operands.h"
@@ -50,6 +53,27 @@ void index_put(TensorIterator& iter, at::IntArrayRef sizes, at::IntArrayRef stri
   IndexSpace space = space_of(iter, 0, 1, sizes, strides);
   space.operands().shuffled = !accumulate && !at::globalContext().deterministicAlgorithms();
   space.scatter(iter.device(0), accumulate ? Update::Add : Update::Assign);
+}
+
+// What upstream calls instead of index_put_stub, with nothing expanded yet, where colliding elements are to be combined in
+// order (accumulate, or deterministic algorithms). Here index_put_ always combines them in order.
+void index_put_in_order(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& value,
+                        bool accumulate, bool /*unsafe*/) {
+  TORCH_CHECK(indices.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ", self.dim(),
+              " (got ", indices.size(), ")");
+  const at::native::AdvancedIndex info = at::native::make_info(self, indices);
+  TORCH_CHECK(at::is_expandable_to(value.sizes(), info.src.sizes()), "shape mismatch: value tensor of shape ",
+              value.sizes(), " cannot be broadcast to indexing result of shape ", info.src.sizes());
+  TORCH_CHECK(value.scalar_type() == self.scalar_type(), "Index put requires the source and destination dtypes match, got ",
+              self.scalar_type(), " for the destination and ", value.scalar_type(), " for the source.");
+  at::TensorIteratorConfig config;
+  config.set_check_mem_overlap(false).resize_outputs(false).check_all_same_dtype(false);
+  config.add_output(info.src).add_const_input(value);
+  for (const at::Tensor& index : info.indices) config.add_const_input(index);
+  TensorIterator iter = config.build();
+  if (iter.numel() == 0) return;
+  space_of(iter, 0, 1, info.indexed_sizes, info.indexed_strides)
+      .scatter(self.device(), accumulate ? Update::Add : Update::Assign);
 }
 
 void index_fill(TensorIterator& iter, int64_t dim, int64_t size, int64_t stride, const c10::Scalar& value) {
@@ -104,6 +128,7 @@ void put(TensorIterator& iter, const TensorBase& self, const bool accumulate) {
 namespace at::native {
 REGISTER_PRIVATEUSE1_DISPATCH(index_stub, &mybackend::aten::index)
 REGISTER_PRIVATEUSE1_DISPATCH(index_put_stub, &mybackend::aten::index_put)
+REGISTER_PRIVATEUSE1_DISPATCH(index_put_with_sort_stub, &mybackend::aten::index_put_in_order)
 REGISTER_PRIVATEUSE1_DISPATCH(index_fill_stub, &mybackend::aten::index_fill)
 REGISTER_PRIVATEUSE1_DISPATCH(index_copy_stub, &mybackend::aten::index_copy)
 REGISTER_PRIVATEUSE1_DISPATCH(take_stub, &mybackend::aten::take)

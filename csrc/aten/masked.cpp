@@ -34,11 +34,6 @@ Tensor count_chunks(const Tensor& contiguous) {
 
 int64_t total_of(const Tensor& counts) { return counts.select(0, counts.size(0) - 1).item<int64_t>(); }
 
-void check_mask(const Tensor& mask, const char* name) {
-  TORCH_CHECK(mask.scalar_type() == at::kBool, name, " only supports boolean masks, but got mask with dtype ",
-              mask.dtype());
-}
-
 void warn_if_expanded(const Tensor& self) {
   if (at::has_internal_overlap(self) == at::MemOverlap::Yes)
     TORCH_WARN("Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
@@ -46,7 +41,8 @@ void warn_if_expanded(const Tensor& self) {
 }
 
 at::TensorIterator iterate_masked(const Tensor& self, const Tensor& mask) {
-  check_mask(mask, "masked_fill");
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_fill_ only supports boolean masks, but got mask with dtype ",
+              mask.dtype());
   warn_if_expanded(self);
   at::assert_no_partial_overlap(self, mask);
   return at::TensorIteratorConfig()
@@ -134,7 +130,7 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
 }
 
 Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
-  check_mask(mask, "masked_select: expected BoolTensor for mask, masked_select");
+  TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
   TORCH_CHECK(self.scalar_type() == out.scalar_type(), "masked_select(): self and result must have the same scalar type");
   at::assert_no_internal_overlap(out);
   at::assert_no_overlap(out, self);
@@ -163,13 +159,12 @@ Tensor& masked_scatter_(Tensor& self, const Tensor& mask, const Tensor& source) 
               source.scalar_type());
   const auto mask_ = at::expand_inplace(self, mask, "masked_scatter_");
   TORCH_CHECK(mask_->scalar_type() == at::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-              mask_->dtype());
+              mask_->scalar_type());
   if (self.numel() == 0) return self;
   const Tensor chosen = mask_->contiguous(), from = source.contiguous(), to = self.contiguous();
   const Tensor counts = count_chunks(chosen);
   const int64_t total = total_of(counts);
-  TORCH_CHECK(total <= from.numel(), "masked_scatter: expected self and source to have same number of elements where the "
-              "mask is set, but the mask is set for ", total, " and source has ", from.numel());
+  TORCH_CHECK(total <= from.numel(), "Number of elements of source < number of ones in mask");
   if (total > 0)
     kernels::expand_masked(stream_of(self), static_cast<char*>(to.mutable_data_ptr()), to_dtype(to.scalar_type()),
                            reinterpret_cast<const uint8_t*>(bytes(chosen)), chosen.numel(),
