@@ -1,0 +1,269 @@
+// Interpolation: nearest, nearest-exact, linear, cubic, and the antialiased kinds, in one to three dimensions.
+//
+// Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights of
+// each axis are worked out on the host, with upstream's index arithmetic, and the axes are applied one after the other,
+// with what is between them in the compute type. The backward applies the transposed weights.
+#include <ATen/native/UpSample.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "csrc/aten/factories.h"
+#include "csrc/aten/iterator.h"
+#include "csrc/aten/structured.h"
+#include "csrc/kernels/resample.h"
+#include "csrc/runtime/stream.h"
+#include "generated/resample.h"
+
+namespace mybackend::aten {
+namespace {
+
+using at::Tensor;
+using Scale = std::optional<double>;
+
+enum class Kind { Nearest, NearestExact, Linear, Cubic, LinearAA, CubicAA };
+
+// output o = sum over t of weight[o][t] * input start[o] + t
+struct Axis {
+  int64_t in = 0, out = 0;
+  std::vector<int32_t> start;
+  std::vector<std::vector<double>> weight;
+
+  bool identity() const {
+    if (in != out) return false;
+    for (int64_t o = 0; o < out; o++)
+      if (start[o] != o || weight[o].size() != 1 || weight[o][0] != 1) return false;
+    return true;
+  }
+
+  Axis transposed() const {
+    Axis t{.in = out, .out = in, .start = std::vector<int32_t>(in, 0), .weight = std::vector<std::vector<double>>(in)};
+    for (int64_t o = 0; o < out; o++) {
+      for (size_t k = 0; k < weight[o].size(); k++) {
+        const int64_t i = start[o] + static_cast<int64_t>(k);
+        if (t.weight[i].empty()) t.start[i] = static_cast<int32_t>(o);
+        t.weight[i].resize(o - t.start[i] + 1, 0.0);
+        t.weight[i].back() += weight[o][k];
+      }
+    }
+    return t;
+  }
+};
+
+// Adds `w` to the weight of input i, which is kept inside the array.
+void add_tap(Axis& axis, int64_t o, int64_t i, double w) {
+  i = std::clamp<int64_t>(i, 0, axis.in - 1);
+  std::vector<double>& row = axis.weight[o];
+  if (row.empty()) axis.start[o] = static_cast<int32_t>(i);
+  const size_t at = static_cast<size_t>(i - axis.start[o]);
+  if (at >= row.size()) row.resize(at + 1, 0.0);
+  row[at] += w;
+}
+
+double triangle_filter(double x) { return std::max(0.0, 1 - std::fabs(x)); }
+
+double cubic_filter(double x) {
+  constexpr double a = -0.5;
+  x = std::fabs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+// C is the type upstream computes indices in.
+template <class C>
+Axis axis_of(Kind kind, int64_t in, int64_t out, bool align_corners, Scale scale) {
+  using namespace at::native;
+  Axis axis{.in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
+  const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
+  const C ratio = nearest ? C(1) : area_pixel_compute_scale<C>(in, out, align_corners, scale);
+  for (int64_t o = 0; o < out; o++) {
+    switch (kind) {
+      case Kind::Nearest:
+        add_tap(axis, o, nearest_idx(o, in, out, scale), 1);
+        break;
+      case Kind::NearestExact:
+        add_tap(axis, o, nearest_exact_idx(o, in, out, scale), 1);
+        break;
+      case Kind::Linear: {
+        int64_t i0 = 0, i1 = 0;
+        C w0 = 0, w1 = 0;
+        compute_source_index_and_lambda<C, C>(i0, i1, w0, w1, ratio, o, in, out, align_corners);
+        add_tap(axis, o, i0, w0);
+        add_tap(axis, o, i1, w1);
+        break;
+      }
+      case Kind::Cubic: {
+        const C real = area_pixel_compute_source_index<C>(ratio, o, align_corners, true);
+        int64_t i = 0;
+        C t = 0, w[4];
+        guard_index_and_lambda(real, in, i, t);
+        get_cubic_upsample_coefficients<C>(w, t);
+        for (int64_t k = 0; k < 4; k++) add_tap(axis, o, i + k - 1, w[k]);
+        break;
+      }
+      default: {
+        const bool cubic = kind == Kind::CubicAA;
+        const double half = cubic ? 2 : 1, wide = std::max<double>(ratio, 1);
+        const double center = ratio * (o + 0.5), support = half * wide;
+        const int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+        const int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), in);
+        double total = 0;
+        std::vector<double> w;
+        for (int64_t i = begin; i < end; i++) {
+          const double x = (i - center + 0.5) / wide;
+          w.push_back(cubic ? cubic_filter(x) : triangle_filter(x));
+          total += w.back();
+        }
+        for (int64_t i = begin; i < end; i++) add_tap(axis, o, i, total == 0 ? w[i - begin] : w[i - begin] / total);
+      }
+    }
+  }
+  return axis;
+}
+
+// start, count and weights of an axis in one piece of device memory.
+template <class C>
+struct DeviceAxis {
+  Tensor memory;
+  int64_t width = 0;
+
+  DeviceAxis(const Axis& axis, at::Device device) {
+    for (const auto& row : axis.weight) width = std::max<int64_t>(width, row.size());
+    const int64_t n = axis.out;
+    Tensor host = at::empty({n * 8 + n * width * int64_t(sizeof(C))}, at::kByte);
+    char* bytes = static_cast<char*>(host.mutable_data_ptr());
+    auto* start = reinterpret_cast<int32_t*>(bytes);
+    auto* weight = reinterpret_cast<C*>(bytes + n * 8);
+    for (int64_t o = 0; o < n; o++) {
+      start[o] = axis.start[o];
+      start[n + o] = static_cast<int32_t>(axis.weight[o].size());
+      for (size_t t = 0; t < axis.weight[o].size(); t++) weight[o * width + t] = static_cast<C>(axis.weight[o][t]);
+    }
+    memory = host.to(device);
+  }
+};
+
+template <class C>
+Tensor apply(const Axis& axis, const Tensor& in, int64_t outer, int64_t inner, at::ScalarType out_dtype) {
+  const DeviceAxis<C> on_device(axis, in.device());
+  const char* bytes = static_cast<const char*>(on_device.memory.const_data_ptr());
+  Tensor out = empty_on_current_device({outer * axis.out * inner}, out_dtype);
+  const auto* start = reinterpret_cast<const int32_t*>(bytes);
+  kernels::resample_axis(runtime::current_stream(in.device().index()),
+                         {.in = static_cast<const char*>(in.const_data_ptr()),
+                          .out = static_cast<char*>(out.mutable_data_ptr()),
+                          .in_dtype = to_dtype(in.scalar_type()),
+                          .out_dtype = to_dtype(out_dtype),
+                          .outer = outer,
+                          .in_size = axis.in,
+                          .out_size = axis.out,
+                          .inner = inner,
+                          .start = start,
+                          .count = start + axis.out,
+                          .weight = bytes + axis.out * 8,
+                          .width = on_device.width});
+  return out;
+}
+
+template <class C>
+void resample(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef in_sizes, at::IntArrayRef out_sizes,
+              bool align_corners, at::ArrayRef<Scale> scales, bool backward) {
+  const int64_t dims = static_cast<int64_t>(scales.size());
+  Tensor held = from.contiguous();
+  c10::DimVector sizes(from.sizes());
+  std::vector<std::pair<int64_t, Axis>> axes;
+  for (int64_t k = dims - 1; k >= 0; k--) {
+    Axis axis = axis_of<C>(kind, in_sizes[in_sizes.size() - dims + k], out_sizes[k], align_corners, scales[k]);
+    if (!axis.identity()) axes.emplace_back(from.dim() - dims + k, backward ? axis.transposed() : std::move(axis));
+  }
+  const auto between = c10::isReducedFloatingType(from.scalar_type()) ? at::kFloat : from.scalar_type();
+  for (size_t a = 0; a < axes.size(); a++) {
+    const auto& [dim, axis] = axes[a];
+    int64_t outer = 1, inner = 1;
+    for (int64_t d = 0; d < from.dim(); d++) (d < dim ? outer : inner) *= d == dim ? 1 : sizes[d];
+    held = apply<C>(axis, held, outer, inner, a + 1 == axes.size() ? from.scalar_type() : between);
+    sizes[dim] = axis.out;
+  }
+  to.copy_(held.view(sizes));
+}
+
+void run(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef in_sizes, at::IntArrayRef out_sizes,
+         bool align_corners, at::ArrayRef<Scale> scales, bool backward) {
+  if (to.numel() == 0) return;
+  const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
+  if (from.scalar_type() == at::kByte && nearest && !backward) {
+    // Whole numbers up to 255 pass through float unchanged.
+    Tensor wide = at::empty(to.sizes(), to.options().dtype(at::kFloat));
+    run(from.to(at::kFloat), wide, kind, in_sizes, out_sizes, align_corners, scales, backward);
+    to.copy_(wide);
+    return;
+  }
+  if (from.scalar_type() == at::kDouble)
+    resample<double>(from, to, kind, in_sizes, out_sizes, align_corners, scales, backward);
+  else
+    resample<float>(from, to, kind, in_sizes, out_sizes, align_corners, scales, backward);
+}
+
+void forward(const Tensor& self, const Tensor& out, Kind kind, at::IntArrayRef output_size, bool align_corners,
+             at::ArrayRef<Scale> scales) {
+  run(self, out, kind, self.sizes(), output_size, align_corners, scales, false);
+}
+
+void backward(const Tensor& grad, const Tensor& grad_input, Kind kind, at::IntArrayRef output_size,
+              at::IntArrayRef input_size, bool align_corners, at::ArrayRef<Scale> scales) {
+  run(grad, grad_input, kind, input_size, output_size, align_corners, scales, true);
+}
+
+}  // namespace
+
+#define MB_UPSAMPLE_1D(name, kind, align_parameter, align)                                                            \
+  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale scale,              \
+                           const Tensor& out) {                                                                       \
+    forward(self, out, kind, output_size, align, {scale});                                                            \
+  }                                                                                                                   \
+  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
+                                           at::IntArrayRef input_size, align_parameter Scale scale, const Tensor& out) { \
+    backward(grad, out, kind, output_size, input_size, align, {scale});                                               \
+  }
+
+#define MB_UPSAMPLE_2D(name, kind, align_parameter, align)                                                            \
+  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale h, Scale w,         \
+                           const Tensor& out) {                                                                       \
+    forward(self, out, kind, output_size, align, {h, w});                                                             \
+  }                                                                                                                   \
+  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
+                                           at::IntArrayRef input_size, align_parameter Scale h, Scale w,              \
+                                           const Tensor& out) {                                                       \
+    backward(grad, out, kind, output_size, input_size, align, {h, w});                                                \
+  }
+
+#define MB_UPSAMPLE_3D(name, kind, align_parameter, align)                                                            \
+  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale d, Scale h, Scale w, \
+                           const Tensor& out) {                                                                       \
+    forward(self, out, kind, output_size, align, {d, h, w});                                                          \
+  }                                                                                                                   \
+  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
+                                           at::IntArrayRef input_size, align_parameter Scale d, Scale h, Scale w,     \
+                                           const Tensor& out) {                                                       \
+    backward(grad, out, kind, output_size, input_size, align, {d, h, w});                                             \
+  }
+
+#define MB_NO_ALIGN
+#define MB_ALIGN bool align_corners,
+
+MB_UPSAMPLE_1D(upsample_nearest1d, Kind::Nearest, MB_NO_ALIGN, false)
+MB_UPSAMPLE_2D(upsample_nearest2d, Kind::Nearest, MB_NO_ALIGN, false)
+MB_UPSAMPLE_3D(upsample_nearest3d, Kind::Nearest, MB_NO_ALIGN, false)
+MB_UPSAMPLE_1D(_upsample_nearest_exact1d, Kind::NearestExact, MB_NO_ALIGN, false)
+MB_UPSAMPLE_2D(_upsample_nearest_exact2d, Kind::NearestExact, MB_NO_ALIGN, false)
+MB_UPSAMPLE_3D(_upsample_nearest_exact3d, Kind::NearestExact, MB_NO_ALIGN, false)
+MB_UPSAMPLE_1D(upsample_linear1d, Kind::Linear, MB_ALIGN, align_corners)
+MB_UPSAMPLE_2D(upsample_bilinear2d, Kind::Linear, MB_ALIGN, align_corners)
+MB_UPSAMPLE_3D(upsample_trilinear3d, Kind::Linear, MB_ALIGN, align_corners)
+MB_UPSAMPLE_2D(upsample_bicubic2d, Kind::Cubic, MB_ALIGN, align_corners)
+MB_UPSAMPLE_2D(_upsample_bilinear2d_aa, Kind::LinearAA, MB_ALIGN, align_corners)
+MB_UPSAMPLE_2D(_upsample_bicubic2d_aa, Kind::CubicAA, MB_ALIGN, align_corners)
+
+}  // namespace mybackend::aten

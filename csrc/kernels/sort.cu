@@ -1,0 +1,322 @@
+// sort_rows and topk_rows: stable sorts of contiguous rows by radix.
+//
+// An element becomes an unsigned key whose order is the wanted one (key_of), so that one algorithm serves all dtypes and
+// both directions. Keys travel with the 32-bit position of their element; values are fetched by it at the end.
+//   short rows  rank sort: an element's place is the number of elements that go before it
+//   long rows   least significant digit first; each thread counts and moves its own run of the row, so the order of equal
+//               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all keys
+//               share is passed over
+//   topk        finds the key of the k-th element digit by digit from the top, collects what goes before it and as many
+//               equals as are missing, then sorts those
+// A block handles several rows, one after the other. Called by csrc/aten/sort.cpp. Spec: test/ops/test_sort.py.
+#include "csrc/kernels/sort.h"
+
+#include <type_traits>
+
+#include "csrc/device/numeric.h"
+#include "csrc/device/portable.h"
+
+namespace mybackend::kernels {
+namespace {
+
+using device::Block;
+
+constexpr int kThreads = 256;
+constexpr int kCounts = 4096;
+constexpr int kWidestDigit = 8;
+constexpr int64_t kShortRow = 64;
+constexpr int64_t kShortElements = 2048;
+
+template <int kBytes>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+  using type = uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+  using type = uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+  using type = uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+  using type = uint64_t;
+};
+template <class T>
+using Key = typename UnsignedOf<sizeof(T)>::type;
+
+// Ascending keys are ascending numbers, then NaN; -0 and 0 are equal. `flip` is all ones for the descending order.
+template <class T>
+MB_DEVICE Key<T> key_of(T x, Key<T> flip) {
+  using K = Key<T>;
+  constexpr K kTop = K(K(1) << (sizeof(K) * 8 - 1));
+  K bits;
+  memcpy(&bits, &x, sizeof(K));
+  if constexpr (is_floating<T>) {
+    const auto value = Compute<T>(x);
+    const K folded = (bits & kTop) != 0 ? K(~bits) : K(bits | kTop);
+    const K number = value == 0 ? kTop : folded;
+    bits = value != value ? K(~K(0)) : number;
+  } else if constexpr (std::is_signed_v<T>) {
+    bits = K(bits ^ kTop);
+  }
+  return K(bits ^ flip);
+}
+
+MB_DEVICE int digit_width(const Block& block) {
+  int width = kWidestDigit;
+  while ((int64_t(1) << width) * block.threads > kCounts) width--;
+  return width;
+}
+
+struct Sum {
+  template <class T>
+  MB_DEVICE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+// One row's keys and positions, and as much room again.
+template <class K>
+struct Pairs {
+  K* key;
+  uint32_t* position;
+  K* other_key;
+  uint32_t* other_position;
+
+  MB_DEVICE void swap() {
+    K* k = key;
+    key = other_key;
+    other_key = k;
+    uint32_t* p = position;
+    position = other_position;
+    other_position = p;
+  }
+};
+
+template <class K>
+MB_DEVICE void rank_sort(Block block, Pairs<K>& pairs, int64_t n) {
+  block.each(n, [&](int64_t i) {
+    const K key = pairs.key[i];
+    int32_t rank = 0;
+    for (int32_t j = 0; j < int32_t(n); j++) rank += pairs.key[j] < key || (pairs.key[j] == key && j < int32_t(i));
+    pairs.other_key[rank] = key;
+    pairs.other_position[rank] = pairs.position[i];
+  });
+  block.sync();
+  pairs.swap();
+}
+
+template <class K>
+MB_DEVICE void radix_sort(Block block, Pairs<K>& pairs, int64_t n) {
+  MB_SHARED(block, uint32_t, counts, kCounts);
+  const int width = digit_width(block);
+  const int digits = 1 << width;
+  const int64_t run = device::ceil_div(n, block.threads);
+  for (int shift = 0; shift < int(sizeof(K) * 8); shift += width) {
+    auto digit_of = [&](K key) { return int((uint64_t(key) >> shift) & uint64_t(digits - 1)); };
+    block.each(int64_t(digits) * block.threads, [&](int64_t c) { counts[c] = 0; });
+    block.sync();
+    block.each(block.threads, [&](int64_t t) {
+      const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
+      for (int64_t i = t * run; i < end; i++) counts[digit_of(pairs.key[i]) * block.threads + t]++;
+    });
+    block.sync();
+    const int common = digit_of(pairs.key[0]);
+    const int64_t alike =
+        block.template sum<int64_t>(block.threads, [&](int64_t t) { return int64_t(counts[common * block.threads + t]); });
+    if (alike == n) {
+      block.sync();
+      continue;
+    }
+    block.template scan<uint32_t>(
+        int64_t(digits) * block.threads, 0u, Sum{}, [&](int64_t c) { return counts[c]; },
+        [&](int64_t c, uint32_t through) { counts[c] = through - counts[c]; });
+    block.sync();
+    block.each(block.threads, [&](int64_t t) {
+      const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
+      for (int64_t i = t * run; i < end; i++) {
+        const K key = pairs.key[i];
+        const uint32_t place = counts[digit_of(key) * block.threads + t]++;
+        pairs.other_key[place] = key;
+        pairs.other_position[place] = pairs.position[i];
+      }
+    });
+    block.sync();
+    pairs.swap();
+  }
+}
+
+template <class K>
+MB_DEVICE Pairs<K> pairs_in(char* scratch, int64_t keep) {
+  Pairs<K> pairs;
+  pairs.key = reinterpret_cast<K*>(scratch);
+  pairs.other_key = reinterpret_cast<K*>(scratch + keep * int64_t(sizeof(uint64_t)));
+  pairs.position = reinterpret_cast<uint32_t*>(scratch + 2 * keep * int64_t(sizeof(uint64_t)));
+  pairs.other_position = pairs.position + keep;
+  return pairs;
+}
+
+template <class T>
+MB_DEVICE void fetch_row(Block block, const Pairs<Key<T>>& pairs, int64_t n, const T* in, T* values, int64_t* indices) {
+  block.each(n, [&](int64_t i) {
+    const uint32_t position = pairs.position[i];
+    values[i] = in[position];
+    indices[i] = int64_t(position);
+  });
+  block.sync();
+}
+
+template <class T>
+struct SortLong {
+  SortRows r;
+  int64_t blocks;
+
+  MB_DEVICE void operator()(Block block) const {
+    const Key<T> flip = r.descending ? Key<T>(~Key<T>(0)) : Key<T>(0);
+    char* scratch = r.scratch + block.index * (sort_scratch_bytes(1, r.columns));
+    for (int64_t row = block.index; row < r.rows; row += blocks) {
+      auto pairs = pairs_in<Key<T>>(scratch, r.columns);
+      const T* in = reinterpret_cast<const T*>(r.in) + row * r.columns;
+      block.each(r.columns, [&](int64_t i) {
+        pairs.key[i] = key_of(in[i], flip);
+        pairs.position[i] = uint32_t(i);
+      });
+      block.sync();
+      radix_sort(block, pairs, r.columns);
+      fetch_row(block, pairs, r.columns, in, reinterpret_cast<T*>(r.values) + row * r.columns,
+                r.indices + row * r.columns);
+    }
+  }
+};
+
+// Rows of at most kShortRow elements, many in a block.
+template <class T>
+struct SortShort {
+  SortRows r;
+  int64_t rows_per_block;
+
+  MB_DEVICE void operator()(Block block) const {
+    MB_SHARED(block, Key<T>, keys, kShortElements);
+    const Key<T> flip = r.descending ? Key<T>(~Key<T>(0)) : Key<T>(0);
+    const int64_t first = block.index * rows_per_block;
+    const int64_t rows = r.rows - first < rows_per_block ? r.rows - first : rows_per_block;
+    const int32_t n = int32_t(r.columns);
+    const T* in = reinterpret_cast<const T*>(r.in) + first * n;
+    T* values = reinterpret_cast<T*>(r.values) + first * n;
+    int64_t* indices = r.indices + first * n;
+    block.each(rows * n, [&](int64_t i) { keys[i] = key_of(in[i], flip); });
+    block.sync();
+    block.each(rows * n, [&](int64_t i) {
+      const int32_t begin = int32_t(i) / n * n, own = int32_t(i) - begin;
+      const Key<T> key = keys[i];
+      const Key<T>* row = keys + begin;
+      int32_t rank = 0;
+      for (int32_t j = 0; j < n; j++) rank += row[j] < key || (row[j] == key && j < own);
+      values[begin + rank] = in[i];
+      indices[begin + rank] = own;
+    });
+  }
+};
+
+template <class T>
+struct Topk {
+  SortRows r;
+  int64_t blocks;
+
+  MB_DEVICE void operator()(Block block) const {
+    for (int64_t row = block.index; row < r.rows; row += blocks) one_row(block, row);
+  }
+
+  MB_DEVICE void one_row(Block block, int64_t row) const {
+    using K = Key<T>;
+    MB_SHARED(block, uint32_t, counts, kCounts);
+    const K flip = r.descending ? K(~K(0)) : K(0);
+    const T* in = reinterpret_cast<const T*>(r.in) + row * r.columns;
+    const int64_t n = r.columns, run = device::ceil_div(n, block.threads);
+    const int width = digit_width(block), digits = 1 << width;
+    // Elements whose key agrees with `prefix` above `shift` are still candidates; `missing` of them are kept.
+    uint64_t prefix = 0;
+    int64_t missing = r.keep;
+    int shift = int(sizeof(K) * 8);
+    while (shift > 0) {
+      const int below = shift > width ? shift - width : 0;
+      const uint64_t mask = (uint64_t(1) << (shift - below)) - 1;
+      block.each(int64_t(digits) * block.threads, [&](int64_t c) { counts[c] = 0; });
+      block.sync();
+      block.each(block.threads, [&](int64_t t) {
+        const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
+        for (int64_t i = t * run; i < end; i++) {
+          const uint64_t key = key_of(in[i], flip);
+          if (shift >= 64 || key >> shift == prefix) counts[((key >> below) & mask) * uint64_t(block.threads) + t]++;
+        }
+      });
+      block.sync();
+      // Every thread finds the digit by itself: the table is small and the walk usually short.
+      int64_t before = 0;
+      int digit = 0;
+      for (;; digit++) {
+        int64_t here = 0;
+        for (int t = 0; t < block.threads; t++) here += counts[digit * block.threads + t];
+        if (before + here >= missing || digit == digits - 1) break;
+        before += here;
+      }
+      block.sync();
+      missing -= before;
+      prefix = (shift >= 64 ? 0 : prefix << (shift - below)) | uint64_t(digit);
+      shift = below;
+    }
+    auto pairs = pairs_in<K>(r.scratch + block.index * sort_scratch_bytes(1, r.keep), r.keep);
+    const K last = K(prefix);
+    // Counts of what goes before `last` and of what equals it, in one scan: high and low half.
+    block.template scan<uint64_t>(
+        n, uint64_t(0), Sum{},
+        [&](int64_t i) {
+          const K key = key_of(in[i], flip);
+          return key < last ? uint64_t(1) << 32 : uint64_t(key == last);
+        },
+        [&](int64_t i, uint64_t through) {
+          const K key = key_of(in[i], flip);
+          const int64_t equals = int64_t(through & 0xffffffff);
+          if (key > last || (key == last && equals > missing)) return;
+          const int64_t place = int64_t(through >> 32) + (equals < missing ? equals : missing) - 1;
+          pairs.key[place] = key;
+          pairs.position[place] = uint32_t(i);
+        });
+    block.sync();
+    if (r.sorted && r.keep > kShortRow) radix_sort(block, pairs, r.keep);
+    if (r.sorted && r.keep <= kShortRow) rank_sort(block, pairs, r.keep);
+    fetch_row(block, pairs, r.keep, in, reinterpret_cast<T*>(r.values) + row * r.keep, r.indices + row * r.keep);
+  }
+};
+
+using Sortable = Join<Floats, Halves, Integers, Booleans, Unsigneds>;
+
+}  // namespace
+
+MB_DEFINE_KERNEL(sort_rows, (Stream stream, const SortRows& r)) {
+  visit<Sortable>(r.dtype, "sort", [&](auto type) {
+    using T = std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
+    if (r.columns <= kShortRow) {
+      const int64_t rows_per_block = kShortElements / r.columns;
+      device::launch(stream, {device::ceil_div(r.rows, rows_per_block), kThreads, kShortElements},
+                     SortShort<T>{r, rows_per_block});
+    } else {
+      const int64_t blocks = sort_blocks(r.rows, r.columns);
+      device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 8}, SortLong<T>{r, blocks});
+    }
+  });
+}
+
+MB_DEFINE_KERNEL(topk_rows, (Stream stream, const SortRows& r)) {
+  visit<Sortable>(r.dtype, "topk", [&](auto type) {
+    using T = std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
+    const int64_t blocks = sort_blocks(r.rows, r.keep);
+    device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4}, Topk<T>{r, blocks});
+  });
+}
+
+}  // namespace mybackend::kernels
