@@ -1,4 +1,4 @@
-// How often values occur: bincount, histc, mode, isin. Each is a few operators of this device; checks and wording are
+// How often values occur: bincount, histc, mode. Each is a few operators of this device; checks and wording are
 // those of upstream's CUDA functions.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
@@ -24,13 +24,6 @@ using at::Tensor;
 // `counts[i]` is the sum of `weights` (of ones) where `bins` is i; `bins` are int64 in [0, count).
 Tensor count_in_bins(const Tensor& bins, const Tensor& weights, int64_t count) {
   return at::zeros({count}, weights.options()).index_add_(0, bins, weights);
-}
-
-void is_in(const Tensor& elements, const Tensor& test_elements, bool invert, const Tensor& out) {
-  std::vector<int64_t> shape(static_cast<size_t>(elements.dim()), 1);
-  shape.push_back(test_elements.numel());
-  const Tensor candidates = test_elements.reshape(shape), wide = elements.unsqueeze(-1);
-  out.copy_(invert ? at::ne(wide, candidates).all(-1) : at::eq(wide, candidates).any(-1));
 }
 
 Tensor histogram(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
@@ -115,7 +108,3 @@ std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim_given, bool keep
 }
 
 }  // namespace mybackend::aten
-
-namespace at::native {
-REGISTER_PRIVATEUSE1_DISPATCH(isin_default_stub, &mybackend::aten::is_in)
-}  // namespace at::native
