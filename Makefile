@@ -41,7 +41,8 @@ conformance: build ## upstream's OpInfo samples on this device
 	$(python) -m pytest test/conformance
 
 bench: build ## ours against torch CPU; JSON in benchmarks/results/
-	$(python) benchmarks/run.py
+	$(python) benchmarks/operators.py
+	$(python) benchmarks/training.py
 
 gpu-check: ## on a machine with a GPU: build, test and measure there (about ten minutes)
 	$(PYTHON) tools/gpu_check.py
