@@ -5,7 +5,7 @@
 
 namespace mybackend::device {
 
-constexpr int64_t kElementsPerBlock = 2048;
+constexpr int64_t kPointwiseBlock = kElementsPerBlock;
 
 // Conversions between T and any stored type are functions that are called, not inlined: a pointwise kernel would
 // otherwise hold one copy of them for each operand.
@@ -190,15 +190,15 @@ MB_DEVICE void store_block(Block block, const Operands<N>& o, const T* values) {
   const int64_t begin = block.index * kElementsPerBlock;
   const int64_t n = kElementsPerBlock < o.numel - begin ? kElementsPerBlock : o.numel - begin;
   for (int64_t i = block.thread; i < n; i += block.threads) {
-    const Offsets<uint64_t, N> offset(o, uint64_t(begin + i));
+    const Offsets<N> offset(o, begin + i);
     put<T>(o.data[0] + offset.at[0], values[i], o.dtype[0]);
   }
 }
 
 template <bool Indexed, class Out, class... In, class F>
 MB_DEVICE void each_in_block(Block block, const Operands<1 + sizeof...(In)>& o, const F& f) {
-  const int64_t begin = block.index * kElementsPerBlock;
-  const int64_t end = begin + kElementsPerBlock < o.numel ? begin + kElementsPerBlock : o.numel;
+  const int64_t begin = block.index * kPointwiseBlock;
+  const int64_t end = begin + kPointwiseBlock < o.numel ? begin + kPointwiseBlock : o.numel;
   choose<Indexed, Out, In...>(block, o, f, begin, end, std::index_sequence_for<In...>{});
 }
 

@@ -8,7 +8,7 @@
 
 namespace mybackend::device {
 
-constexpr int64_t kElementsPerBlock = 8192;
+constexpr int64_t kPointwiseBlock = 8192;
 constexpr int64_t kTile = 512;     // elements gathered at a time; four buffers of them stay in the first-level cache
 constexpr int64_t kLongRow = 128;  // rows of at least this many elements are worth a tile of their own
 
@@ -168,8 +168,8 @@ void store_block(Block block, const Operands<N>& o, const T* values) {
 
 template <bool Indexed, class Out, class... In, class F>
 void each_in_block(Block block, const Operands<1 + sizeof...(In)>& o, const F& f) {
-  const int64_t begin = block.index * kElementsPerBlock;
-  each_tile<Indexed, Out, In...>(o, begin, std::min(begin + kElementsPerBlock, o.numel), f,
+  const int64_t begin = block.index * kPointwiseBlock;
+  each_tile<Indexed, Out, In...>(o, begin, std::min(begin + kPointwiseBlock, o.numel), f,
                                  std::index_sequence_for<In...>{});
 }
 
