@@ -17,6 +17,7 @@ enum ErrorCode : int {
   kDivisionByZero = 9,         // integer division; no values
   kAssertion = 10,             // _assert_async; no values
   kProbabilityOutOfRange = 11, // bernoulli; no values
+  kException = 20,             // host work threw; the exception is kept beside the record (runtime/errors.h)
 };
 
 }  // namespace mybackend::device

@@ -6,7 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "csrc/device/errors.h"
 #include "csrc/runtime/device.h"
@@ -15,6 +18,10 @@ namespace mybackend::runtime {
 namespace {
 
 std::array<std::atomic<device::ErrorRecord*>, kMaxDevices> records;
+
+// What host work threw, the first of each device; guarded by `exceptions_lock`.
+std::array<std::exception_ptr, kMaxDevices> exceptions;
+std::mutex exceptions_lock;
 
 device::ErrorRecord take(device::ErrorRecord* record) {
   device::ErrorRecord taken;
@@ -45,6 +52,17 @@ device::ErrorRecord* error_record(c10::DeviceIndex device) {
   return record;
 }
 
+void record_exception(c10::DeviceIndex device, std::exception_ptr exception) noexcept {
+  device::ErrorRecord* record = records[device].load(std::memory_order_acquire);
+  if (record == nullptr && device::api().error_record(&record, device) != device::Status::Success) return;
+  std::lock_guard<std::mutex> guard(exceptions_lock);
+  if (__atomic_load_n(&record->code, __ATOMIC_ACQUIRE) != device::kNoError) return;
+  exceptions[device] = std::move(exception);
+  record->values[0] = device;
+  int none = device::kNoError;
+  __atomic_compare_exchange_n(&record->code, &none, int(device::kException), false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
 void throw_recorded_error(device::ErrorRecord* record) {
   const auto [code, values] = take(record);
 
@@ -73,6 +91,14 @@ void throw_recorded_error(device::ErrorRecord* record) {
       TORCH_CHECK(false, "value ", values[0], " is out of range: expected ", values[1], " to ", values[2]);
     case device::kAssertion:
       TORCH_CHECK(false, "Expected Tensor with single nonzero value, but got zero");
+    case device::kException: {
+      std::exception_ptr exception;
+      {
+        std::lock_guard<std::mutex> guard(exceptions_lock);
+        exception = std::exchange(exceptions[values[0]], nullptr);
+      }
+      std::rethrow_exception(exception);
+    }
     default:
       TORCH_CHECK(false, "a mybackend kernel reported error ", code, " (", values[0], ", ", values[1], ", ", values[2],
                   ", ", values[3], ")");

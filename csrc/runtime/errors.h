@@ -12,6 +12,8 @@
 
 #include <c10/core/Device.h>
 
+#include <exception>
+
 #include "csrc/device/api.h"
 
 namespace mybackend::runtime {
@@ -20,6 +22,9 @@ namespace mybackend::runtime {
 
 // The record kernels of this device write to; what MB kernels take as their `errors` argument.
 device::ErrorRecord* error_record(c10::DeviceIndex device);
+
+// Records what host work of the device threw, unless an error is recorded already; raised like a kernel's report.
+void record_exception(c10::DeviceIndex device, std::exception_ptr exception) noexcept;
 
 // Raises the recorded error and clears the record. Precondition: record->code != 0.
 [[noreturn]] void throw_recorded_error(device::ErrorRecord* record);

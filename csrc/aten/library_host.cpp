@@ -1,0 +1,200 @@
+// The host driver's Library: libtorch's CPU kernels on the device's memory, through host_call().
+//
+// Matrix products call the kernel behind the CPU operator directly: shapes were checked by the same meta function, and
+// the dispatcher would cost as much as a small product. Convolution goes through the operator, which chooses among
+// oneDNN and ATen's own; it allocates its result, so the output's memory is offered to it (host_donation.h).
+#include <ATen/native/ConvUtils.h>
+#include <ATen/ops/_addmm_activation_native.h>
+#include <ATen/ops/_int_mm_native.h>
+#include <ATen/ops/addmm_native.h>
+#include <ATen/ops/addmv_native.h>
+#include <ATen/ops/baddbmm_native.h>
+#include <ATen/ops/bmm_native.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/dot_native.h>
+#include <ATen/ops/mm_native.h>
+#include <ATen/ops/vdot_native.h>
+
+#include <cstring>
+
+#include "csrc/aten/host_call.h"
+#include "csrc/aten/host_donation.h"
+#include "csrc/aten/library.h"
+
+namespace mybackend::aten {
+namespace {
+
+using at::Scalar;
+using at::Tensor;
+
+// A structured CPU kernel without its meta function: outputs are given, so nobody asks for them.
+template <class Op>
+struct Kernel final : Op {
+  const Tensor& maybe_get_output(int64_t) override { TORCH_INTERNAL_ASSERT(false); }
+};
+
+void store_scalar(const Tensor& value, const Tensor& out) {
+  std::memcpy(out.mutable_data_ptr(), value.const_data_ptr(), value.itemsize());
+}
+
+class HostLibrary final : public Library {
+ public:
+  void mm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [](const Tensor& a, const Tensor& b, const Tensor& out) {
+          Kernel<at::native::structured_mm_out_cpu>().impl(a, b, out);
+        },
+        a, b, Output{out});
+  }
+
+  void bmm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [](const Tensor& a, const Tensor& b, const Tensor& out) {
+          Kernel<at::native::structured_bmm_out_cpu>().impl(a, b, out);
+        },
+        a, b, Output{out});
+  }
+
+  void addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+             Epilogue epilogue, const Tensor& out) const override {
+    if (epilogue != Epilogue::None) return addmm_activation(self, a, b, beta, alpha, epilogue, out);
+    if (self.is_same(out)) {  // the kernel asks whether they are one tensor
+      return host_call(
+          out.get_device(),
+          [beta, alpha](const Tensor& a, const Tensor& b, const Tensor& out) {
+            Kernel<at::native::structured_addmm_out_cpu>().impl(out, a, b, beta, alpha, out);
+          },
+          a, b, Output{out});
+    }
+    host_call(
+        out.get_device(),
+        [beta, alpha](const Tensor& self, const Tensor& a, const Tensor& b, const Tensor& out) {
+          Kernel<at::native::structured_addmm_out_cpu>().impl(self, a, b, beta, alpha, out);
+        },
+        self, a, b, Output{out});
+  }
+
+  void baddbmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+               const Tensor& out) const override {
+    if (self.is_same(out)) {
+      return host_call(
+          out.get_device(),
+          [beta, alpha](const Tensor& a, const Tensor& b, const Tensor& out) {
+            Kernel<at::native::structured_baddbmm_out_cpu>().impl(out, a, b, beta, alpha, out);
+          },
+          a, b, Output{out});
+    }
+    host_call(
+        out.get_device(),
+        [beta, alpha](const Tensor& self, const Tensor& a, const Tensor& b, const Tensor& out) {
+          Kernel<at::native::structured_baddbmm_out_cpu>().impl(self, a, b, beta, alpha, out);
+        },
+        self, a, b, Output{out});
+  }
+
+  void addmv(const Tensor& self, const Tensor& matrix, const Tensor& vector, const Scalar& beta, const Scalar& alpha,
+             const Tensor& out) const override {
+    if (self.is_same(out)) {
+      return host_call(
+          out.get_device(),
+          [beta, alpha](const Tensor& matrix, const Tensor& vector, const Tensor& out) {
+            Kernel<at::native::structured_addmv_out_cpu>().impl(out, matrix, vector, beta, alpha, out);
+          },
+          matrix, vector, Output{out});
+    }
+    host_call(
+        out.get_device(),
+        [beta, alpha](const Tensor& self, const Tensor& matrix, const Tensor& vector, const Tensor& out) {
+          Kernel<at::native::structured_addmv_out_cpu>().impl(self, matrix, vector, beta, alpha, out);
+        },
+        self, matrix, vector, Output{out});
+  }
+
+  void dot(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [](const Tensor& a, const Tensor& b, const Tensor& out) { store_scalar(at::native::dot(a, b), out); }, a, b,
+        Output{out});
+  }
+
+  void vdot(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [](const Tensor& a, const Tensor& b, const Tensor& out) { store_scalar(at::native::vdot(a, b), out); }, a, b,
+        Output{out});
+  }
+
+  void int_mm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [](const Tensor& a, const Tensor& b, Tensor out) { at::native::_int_mm_out_cpu(a, b, out); }, a, b,
+        Output{out});
+  }
+
+  at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                                      const ConvolutionParameters& p) const override {
+    detail::AliasScope scope;
+    detail::BackendKeysOnly keys;
+    const Tensor& on_host = scope.alias(input);
+    const Tensor& weight_on_host = scope.alias(weight);
+    const auto backend = at::native::select_conv_backend(
+        on_host, weight_on_host, detail::pooled(scope, bias), c10::fromIntArrayRefSlow(p.stride),
+        c10::fromIntArrayRefSlow(p.padding), c10::fromIntArrayRefSlow(p.dilation), p.transposed,
+        c10::fromIntArrayRefSlow(p.output_padding), p.groups, std::nullopt);
+    return at::native::_determine_backend_memory_format(on_host, weight_on_host, backend);
+  }
+
+  void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                   const ConvolutionParameters& p, const Tensor& out) const override {
+    host_call(
+        out.get_device(),
+        [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
+          Donation donation({out});
+          donation.settle(0, at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
+                                             p.output_padding, p.groups));
+        },
+        input, weight, bias, Output{out});
+  }
+
+  void convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                            const ConvolutionParameters& p, const std::array<Tensor, 3>& gradients) const override {
+    const int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
+    host_call(
+        grad.get_device(),
+        [p, channels](const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& grad_input,
+                      const Tensor& grad_weight, const Tensor& grad_bias) {
+          Donation donation({grad_input, grad_weight, grad_bias});
+          auto [of_input, of_weight, of_bias] = at::convolution_backward(
+              grad, input, weight, at::IntArrayRef(channels), p.stride, p.padding, p.dilation, p.transposed,
+              p.output_padding, p.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
+          donation.settle(0, of_input);
+          donation.settle(1, of_weight);
+          donation.settle(2, of_bias);
+        },
+        grad, input, weight, Output{gradients[0]}, Output{gradients[1]}, Output{gradients[2]});
+  }
+
+ private:
+  void addmm_activation(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                        Epilogue epilogue, const Tensor& out) const {
+    const bool gelu = epilogue == Epilogue::Gelu;
+    host_call(
+        out.get_device(),
+        [beta, alpha, gelu](const Tensor& self, const Tensor& a, const Tensor& b, const Tensor& out) {
+          Kernel<at::native::structured_addmm_activation_out_cpu>().impl(self, a, b, beta, alpha, gelu, out);
+        },
+        self, a, b, Output{out});
+  }
+};
+
+}  // namespace
+
+const Library& host_library() {
+  static const HostLibrary library;
+  return library;
+}
+
+}  // namespace mybackend::aten
