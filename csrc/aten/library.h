@@ -1,7 +1,7 @@
 // Library: matrix products and convolutions, done by a library of the driver in use.
 //
 //   host   libtorch's CPU operators (oneDNN, MKL) on the same memory         library_host.cpp
-//   cuda   cuBLASLt and cuDNN, found at run time                             library_cublas.cpp, library_cudnn.cpp
+//   cuda   cuBLASLt and cuDNN, found at run time               library_vendor.cpp
 //
 // Callers (matmul.cpp, convolution.cpp) have checked shapes, dtypes and devices, own the outputs and run under a device
 // guard; functions enqueue on the current stream of the outputs' device. Outputs may have any strides, but do not overlap
