@@ -6,11 +6,10 @@
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "csrc/aten/cublaslt.h"
@@ -73,22 +72,19 @@ Types types_of(const Tensor& a, const Tensor& out) {
   }
 }
 
+// A scaling factor as the library reads it.
 struct ScalarStorage {
   alignas(16) char bytes[16];
+
   ScalarStorage(const at::Scalar& value, lt::DataType type) {
-    switch (type) {
-      case lt::R_32F:
-        return put(value.to<float>());
-      case lt::R_64F:
-        return put(value.to<double>());
-      case lt::R_32I:
-        return put(value.to<int32_t>());
-      case lt::C_32F:
-        return put(value.to<c10::complex<float>>());
-      default:
-        return put(value.to<c10::complex<double>>());
-    }
+    if (type == lt::R_32F) put(value.to<float>());
+    if (type == lt::R_64F) put(value.to<double>());
+    if (type == lt::R_32I) put(value.to<int32_t>());
+    if (type == lt::C_32F) put(value.to<c10::complex<float>>());
+    if (type == lt::C_64F) put(value.to<c10::complex<double>>());
   }
+
+ private:
   template <class T>
   void put(T value) {
     std::memcpy(bytes, &value, sizeof(value));
