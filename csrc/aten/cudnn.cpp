@@ -7,6 +7,11 @@
 
 namespace mybackend::aten::cudnn {
 
+bool available() {
+  static const bool found = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL) != nullptr;
+  return found;
+}
+
 const Functions& functions() {
   static const Functions loaded = [] {
     const SharedLibrary library({"libcudnn.so.9"}, "a convolution");

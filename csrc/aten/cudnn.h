@@ -64,6 +64,8 @@ struct Functions {
                    int algorithm, void* workspace, size_t, const void* beta, FilterDesc, void* dw);
 };
 
+// Whether the dynamic loader finds the library.
+bool available();
 // Loads the library on first use; raises an error that names it when it is not there.
 const Functions& functions();
 // A handle of this thread for a device, set to a stream.

@@ -1,8 +1,11 @@
-// The cuda driver's Library: cuBLASLt (cuda_gemm.h) and cuDNN (cuda_convolution.h).
+// The cuda driver's Library: cuBLASLt (cuda_gemm.h) and cuDNN (cuda_convolution.h); where there is no cuDNN, convolution in
+// two dimensions is a product of windows (im2col_convolution.h).
 #include <ATen/ops/gelu.h>
 
 #include "csrc/aten/cuda_convolution.h"
 #include "csrc/aten/cuda_gemm.h"
+#include "csrc/aten/cudnn.h"
+#include "csrc/aten/im2col_convolution.h"
 #include "csrc/aten/library.h"
 
 namespace mybackend::aten {
@@ -65,12 +68,14 @@ class CudaLibrary final : public Library {
   }
   void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                    const ConvolutionParameters& parameters, const Tensor& out) const override {
-    cuda_convolution(input, weight, bias, parameters, out);
+    cudnn::available() ? cuda_convolution(input, weight, bias, parameters, out)
+                       : im2col_convolution(input, weight, bias, parameters, out);
   }
   void convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                             const ConvolutionParameters& parameters,
                             const std::array<Tensor, 3>& gradients) const override {
-    cuda_convolution_backward(grad, input, weight, parameters, gradients);
+    cudnn::available() ? cuda_convolution_backward(grad, input, weight, parameters, gradients)
+                       : im2col_convolution_backward(grad, input, weight, parameters, gradients);
   }
 
  private:

@@ -1,5 +1,5 @@
-// aten::lstm.input and aten::gru.input over whole layers (rnn_layer.h). Both are CompositeImplicitAutograd, so the kernel
-// is registered for autograd's key too and is differentiable by itself.
+// aten::lstm.input and aten::gru.input over whole layers (rnn_layer.h). Both are CompositeImplicitAutograd: the kernels are
+// registered for autograd's key, are differentiable by themselves, and are passed by in inference mode.
 //
 // Only plain calls are taken: tensors of one dtype and device without projection, autocast, forward-mode derivatives,
 // functorch or Python dispatch, and with the shapes that nn.LSTM and nn.GRU pass. Any other call, wrong ones included,
@@ -129,11 +129,6 @@ std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
-  m.impl("lstm.input", &lstm);
-  m.impl("gru.input", &gru);
-}
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("lstm.input", &lstm);
   m.impl("gru.input", &gru);
 }
