@@ -1,5 +1,6 @@
 #include "csrc/aten/index_operands.h"
 
+#include <ATen/Dispatch_v2.h>
 #include <ATen/native/NonEmptyUtils.h>
 
 #include <algorithm>

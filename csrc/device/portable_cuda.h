@@ -15,6 +15,8 @@
 namespace mybackend::device {
 
 constexpr bool kThreadedBlocks = true;
+// The limit of all of CUDA's devices is 4 KiB of arguments; run_grid takes another word.
+constexpr int64_t kMaxKernelBytes = 4080;
 
 struct Block {
   int64_t index;

@@ -16,6 +16,8 @@ namespace mybackend::device {
 
 // Whether a block has threads of its own: what a launch needs to know to choose between fewer and more blocks.
 constexpr bool kThreadedBlocks = false;
+// A kernel is copied only when it cannot run at once, so its size hardly matters.
+constexpr int64_t kMaxKernelBytes = int64_t(1) << 15;
 
 struct Block {
   int64_t index;
