@@ -14,6 +14,8 @@
 
 namespace mybackend::device {
 
+constexpr bool kThreadedBlocks = true;
+
 struct Block {
   int64_t index;
   int threads;

@@ -14,6 +14,9 @@
 
 namespace mybackend::device {
 
+// Whether a block has threads of its own: what a launch needs to know to choose between fewer and more blocks.
+constexpr bool kThreadedBlocks = false;
+
 struct Block {
   int64_t index;
   static constexpr int threads = 1;

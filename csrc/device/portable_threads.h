@@ -31,6 +31,8 @@
 
 namespace mybackend::device {
 
+constexpr bool kThreadedBlocks = true;
+
 inline int test_threads = MB_TEST_THREADS;
 
 // The shared memory of a block. Found by the address of its place in the source; relaxed atomics only.
