@@ -33,13 +33,13 @@ struct Forward {
     }
     block.each(N, [&](int64_t i) {
       // A query that has seen no key yet has a peak of -inf, which cannot be subtracted.
-      correction[i] = peak[i] == -INFINITY ? 1.0f : math::exp(correction[i] - peak[i]);
+      correction[i] = peak[i] == -INFINITY ? 1.0f : math::exp_down(correction[i] - peak[i]);
       total[i] *= correction[i];
     });
     for (int64_t j = 0; j < keys; j++) {
       float* line = scores + j * N;
       block.each(N, [&](int64_t i) {
-        const float weight = math::exp(line[i] - (peak[i] == -INFINITY ? 0.0f : peak[i]));
+        const float weight = math::exp_down(line[i] - (peak[i] == -INFINITY ? 0.0f : peak[i]));
         total[i] += weight;
         line[i] = weight;
       });

@@ -51,10 +51,10 @@ struct QueryGradient {
       if (args.dropout > 0.0f) {
         block.each(N, [&](int64_t i) {
           const float kept = product[i] * dropout.factor(line_of_first + i, first_key + j);
-          line[i] = math::exp(line[i] - logsumexp[i]) * (kept - delta[i]);
+          line[i] = math::exp_down(line[i] - logsumexp[i]) * (kept - delta[i]);
         });
       } else {
-        block.each(N, [&](int64_t i) { line[i] = math::exp(line[i] - logsumexp[i]) * (product[i] - delta[i]); });
+        block.each(N, [&](int64_t i) { line[i] = math::exp_down(line[i] - logsumexp[i]) * (product[i] - delta[i]); });
       }
       if (g.grad_scores != nullptr) {
         float* to = g.grad_scores + line_of_first * args.keys + first_key + j;
@@ -135,13 +135,13 @@ struct KeyGradients {
       const float logsumexp = g.logsumexp[line + i], delta = g.delta[line + i];
       if (args.dropout > 0.0f) {
         block.each(N, [&](int64_t j) {
-          const float kept = dropout.factor(line + i, place.first + j), weight = math::exp(weights[j] - logsumexp);
+          const float kept = dropout.factor(line + i, place.first + j), weight = math::exp_down(weights[j] - logsumexp);
           product[j] = weight * (product[j] * kept - delta);
           weights[j] = weight * kept;
         });
       } else {
         block.each(N, [&](int64_t j) {
-          const float weight = math::exp(weights[j] - logsumexp);
+          const float weight = math::exp_down(weights[j] - logsumexp);
           product[j] = weight * (product[j] - delta);
           weights[j] = weight;
         });

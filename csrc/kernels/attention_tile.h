@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "csrc/device/exponential.h"
 #include "csrc/device/philox.h"
 #include "csrc/device/product.h"
 #include "csrc/kernels/attention.h"

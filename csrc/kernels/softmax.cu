@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "csrc/device/exponential.h"
 #include "csrc/device/portable.h"
 #include "csrc/device/widen.h"
 
@@ -34,15 +35,15 @@ struct SoftmaxRows {
     O* y = out + block.index * dim;
     const A peak = block.max<A>(dim, [&](int64_t i) { return widen(x[i]); });
     if constexpr (Log) {
-      const A total = block.sum<A>(dim, [&](int64_t i) { return math::exp(widen(x[i]) - peak); });
+      const A total = block.sum<A>(dim, [&](int64_t i) { return math::exp_down(widen(x[i]) - peak); });
       const A log_total = math::log(total);
       block.each(dim, [&](int64_t i) { y[i] = narrow<O>(widen(x[i]) - peak - log_total); });
     } else if constexpr (std::is_same_v<O, A>) {
-      const A total = block.sum<A>(dim, [&](int64_t i) { return y[i] = math::exp(widen(x[i]) - peak); });
+      const A total = block.sum<A>(dim, [&](int64_t i) { return y[i] = math::exp_down(widen(x[i]) - peak); });
       block.each(dim, [&](int64_t i) { y[i] /= total; });
     } else {
-      const A total = block.sum<A>(dim, [&](int64_t i) { return math::exp(widen(x[i]) - peak); });
-      block.each(dim, [&](int64_t i) { y[i] = narrow<O>(math::exp(widen(x[i]) - peak) / total); });
+      const A total = block.sum<A>(dim, [&](int64_t i) { return math::exp_down(widen(x[i]) - peak); });
+      block.each(dim, [&](int64_t i) { y[i] = narrow<O>(math::exp_down(widen(x[i]) - peak) / total); });
     }
   }
 };
@@ -86,7 +87,7 @@ struct SoftmaxStrips {
     }
     for (int64_t d = 0; d < shape.dim; d++) {
       const S* row = x + d * shape.inner;
-      block.each(strip.width, [&](int64_t i) { total[i] += math::exp(widen(row[i]) - peak[i]); });
+      block.each(strip.width, [&](int64_t i) { total[i] += math::exp_down(widen(row[i]) - peak[i]); });
     }
     if constexpr (Log) block.each(strip.width, [&](int64_t i) { total[i] = math::log(total[i]); });
     for (int64_t d = 0; d < shape.dim; d++) {
@@ -94,7 +95,7 @@ struct SoftmaxStrips {
       O* result = y + d * shape.inner;
       block.each(strip.width, [&](int64_t i) {
         const A shifted = widen(row[i]) - peak[i];
-        result[i] = narrow<O>(Log ? shifted - total[i] : math::exp(shifted) / total[i]);
+        result[i] = narrow<O>(Log ? shifted - total[i] : math::exp_down(shifted) / total[i]);
       });
     }
   }
@@ -115,7 +116,7 @@ struct BackwardRows {
     G* result = grad_in + block.index * dim;
     if constexpr (Log) {
       const A total = block.sum<A>(dim, [&](int64_t i) { return widen(g[i]); });
-      block.each(dim, [&](int64_t i) { result[i] = narrow<G>(widen(g[i]) - math::exp(widen(y[i])) * total); });
+      block.each(dim, [&](int64_t i) { result[i] = narrow<G>(widen(g[i]) - math::exp_down(widen(y[i])) * total); });
     } else {
       const A total = block.sum<A>(dim, [&](int64_t i) { return widen(g[i]) * widen(y[i]); });
       block.each(dim, [&](int64_t i) { result[i] = narrow<G>((widen(g[i]) - total) * widen(y[i])); });
@@ -146,7 +147,7 @@ struct BackwardStrips {
       G* result = grad_in + strip.begin + d * shape.inner;
       block.each(strip.width, [&](int64_t i) {
         const A value = widen(y[i]);
-        result[i] = narrow<G>(Log ? widen(g[i]) - math::exp(value) * total[i] : (widen(g[i]) - total[i]) * value);
+        result[i] = narrow<G>(Log ? widen(g[i]) - math::exp_down(value) * total[i] : (widen(g[i]) - total[i]) * value);
       });
     }
   }
