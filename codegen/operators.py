@@ -113,7 +113,7 @@ def does_not_apply(category: str, operator: Operator, schemas: Schemas) -> str |
         return "is registered by hand in torch and cannot be served by a backend"
     if category == "decomposition":
         return None if schemas.is_composite(operator) else "has no composite implementation, so nothing decomposes it"
-    if schemas.is_composite_implicit(operator):
+    if schemas.is_composite_implicit(operator) and not schemas.has_derivative(operator):
         # A backend kernel for such an operator silently replaces its derivative.
         return f"is CompositeImplicitAutograd: a kernel would cut autograd off; '{category}' does not apply"
     if category == "stub" and schemas.shared_kernel(operator) is None:

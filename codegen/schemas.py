@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,3 +71,12 @@ class Schemas:
 
     def is_composite_implicit(self, operator: Operator) -> bool:
         return any(function.has_composite_implicit_autograd_kernel for function in operator.functions)
+
+    @cached_property
+    def _differentiable(self) -> frozenset[str]:
+        formulas = ATEN.parent.parent / "autograd" / "derivatives.yaml"
+        return frozenset(re.findall(r"^- name: ([\w.]+)\(", formulas.read_text(), re.MULTILINE))
+
+    def has_derivative(self, operator: Operator) -> bool:
+        """Whether autograd knows a formula for it, which takes over once a backend has a kernel (e.g. _fused_rms_norm)."""
+        return operator.name in self._differentiable
