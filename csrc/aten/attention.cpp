@@ -17,6 +17,7 @@
 #include "csrc/aten/factories.h"
 #include "csrc/aten/iterator.h"
 #include "csrc/kernels/attention.h"
+#include "csrc/runtime/device.h"
 #include "csrc/runtime/generator.h"
 #include "generated/attention.h"
 
@@ -169,7 +170,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _scaled_dot_product_fused_attention_o
   const Tensor grad = with_dense_rows(grad_out), result = with_dense_rows(out);
   const Tensor sums = logsumexp.contiguous();
   const Tensor delta = empty_on_current_device(sums.sizes(), at::kFloat);
-  Tensor grad_q, grad_k, grad_v, grad_scores, grad_bias;
+  Tensor grad_q, grad_k, grad_v, grad_scores, grad_bias, workspace;
   if (grad_input_mask[0]) grad_q = empty_in_layout_of(query, query.sizes());
   if (grad_input_mask[1] || grad_input_mask[2]) {
     grad_k = empty_in_layout_of(key, key.sizes());
@@ -177,11 +178,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _scaled_dot_product_fused_attention_o
   }
   if (grad_input_mask[3] && attn_bias.defined())
     grad_scores = empty_on_current_device({args.batch, args.heads, args.queries, args.keys}, at::kFloat);
-  kernels::attention_backward(
-      attention.stream(), args,
-      {heads_of(grad), heads_of(result), sums.const_data_ptr<float>(), delta.mutable_data_ptr<float>(),
-       heads_of(grad_q), heads_of(grad_k), heads_of(grad_v),
-       grad_scores.defined() ? grad_scores.mutable_data_ptr<float>() : nullptr});
+  const bool busy = args.batch * args.kv_heads >= runtime::device_properties(query.device().index()).multi_processor_count;
+  if (busy && grad_q.defined() && grad_k.defined() && !grad_scores.defined())
+    workspace = empty_on_current_device({kernels::attention_workspace(args)}, at::kFloat);
+  const auto floats = [](Tensor& tensor) { return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr; };
+  kernels::attention_backward(attention.stream(), args,
+                              {heads_of(grad), heads_of(result), sums.const_data_ptr<float>(),
+                               delta.mutable_data_ptr<float>(), heads_of(grad_q), heads_of(grad_k), heads_of(grad_v),
+                               floats(grad_scores), floats(workspace)});
   if (grad_scores.defined()) grad_bias = at::sum_to(grad_scores, attn_bias.sizes()).to(attn_bias.scalar_type());
   return {std::move(grad_q), std::move(grad_k), std::move(grad_v), std::move(grad_bias)};
 }

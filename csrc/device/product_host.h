@@ -101,11 +101,12 @@ inline void transpose(const float* from, int64_t from_stride, int64_t rows, int6
 }  // namespace host_product
 
 template <int N, bool Add>
-MB_DEVICE void product(Block /*block*/, int64_t m, int64_t k, Factor<float> a, const float* b, float* c) {
+MB_DEVICE void product(Block /*block*/, int64_t m, int64_t k, Factor<float> a, const float* b, float* c,
+                       int64_t lanes = N) {
   using namespace host_product;
   static_assert(N % kVector == 0);
   constexpr int kVectors = N / kVector >= 2 ? 2 : 1;
-  for (int64_t lane = 0; lane < N; lane += kVectors * kVector)
+  for (int64_t lane = 0; lane < lanes; lane += kVectors * kVector)
     columns<kVectors, N, Add>(m, k, a.data, a.row, a.column, b + lane, c + lane);
 }
 

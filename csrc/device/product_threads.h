@@ -4,12 +4,12 @@
 namespace mybackend::device {
 
 template <int N, bool Add, class S>
-MB_DEVICE void product(Block block, int64_t m, int64_t k, Factor<S> a, const float* b, float* c) {
+MB_DEVICE void product(Block block, int64_t m, int64_t k, Factor<S> a, const float* b, float* c, int64_t lanes = N) {
   constexpr int kSide = 4;
   static_assert(N % kSide == 0);
-  const int64_t squares = ceil_div(m, kSide) * (N / kSide);
+  const int64_t across = ceil_div(lanes, kSide), squares = ceil_div(m, kSide) * across;
   block.each(squares, [&](int64_t square) {
-    const int64_t row = square / (N / kSide) * kSide, lane = square % (N / kSide) * kSide;
+    const int64_t row = square / across * kSide, lane = square % across * kSide;
     const S* from[kSide];
     for (int i = 0; i < kSide; i++) from[i] = a.data + (row + i < m ? row + i : m - 1) * a.row;
     float sum[kSide][kSide] = {};

@@ -33,6 +33,13 @@ struct AttentionArgs {
   AttentionBias bias;
 };
 
+// The class of head widths a kernel is built for: the smallest that holds the heads, but few rows on the lanes' side take a
+// wider class, which has fewer lanes.
+inline int attention_width(const AttentionArgs& args, int64_t lane_rows) {
+  const int64_t width = args.width > args.value_width ? args.width : args.value_width;
+  return width <= 64 && lane_rows > 32 ? 64 : width <= 128 && lane_rows > 16 ? 128 : 256;
+}
+
 // out, and the logarithm of the sum of exponentials of each query (float, batch x heads x queries, dense). A query that
 // sees no key gets zeros and +inf, which makes its weights zero in the backward.
 MB_DECLARE_KERNEL(attention, void(Stream stream, const AttentionArgs& args, const Heads& out, float* logsumexp));
@@ -44,7 +51,15 @@ struct AttentionGradients {
   Heads grad_q;             // each may be absent
   Heads grad_k, grad_v;     // both or none
   float* grad_scores;       // batch x heads x queries x keys, dense, or nullptr: the gradient of a full bias
+  float* workspace;         // attention_workspace elements where one block is to do all of a key head, or nullptr
 };
+
+// Elements of the workspace with which the backward takes one pass instead of two (five products a tile, not seven), a
+// block a key head: worth it when there are enough heads to keep the device busy. Needs all of grad_q, grad_k and grad_v,
+// and no grad_scores.
+inline int64_t attention_workspace(const AttentionArgs& args) {
+  return args.batch * args.heads * args.queries * attention_width(args, args.keys);
+}
 
 MB_DECLARE_KERNEL(attention_backward, void(Stream stream, const AttentionArgs& args,
                                            const AttentionGradients& gradients));

@@ -3,6 +3,8 @@
 //   queries as lanes   dq = ds k, walking over the keys
 //   keys as lanes      dv = w^T do and dk = ds^T q, walking over the queries of every head that reads the key head
 //
+// or, where there are enough heads for a block each, in one that also adds up dq in a workspace.
+//
 // with w = exp(scores - logsumexp), ds = w (do v^T - delta) and delta = sum of do * out. Each gradient is written by one
 // block that adds in a fixed order: no atomics, the same result for any number of threads.
 // Called by csrc/aten/attention.cpp. Spec: test/ops/test_attention.py.
@@ -118,11 +120,15 @@ struct QueryGradient {
   }
 };
 
-template <class S, int Width>
+// Without WithQuery a block takes one tile of keys of a key head; with it, all of them, and adds up dq = ds k in the
+// workspace on the way, whose rows nobody else touches.
+template <class S, int Width, bool WithQuery>
 struct KeyGradients {
-  static constexpr int N = lanes_for<Width, 4>;
+  static constexpr int N = lanes_for<Width, WithQuery ? 5 : 4>;
   AttentionArgs args;
   AttentionGradients g;
+
+  MB_DEVICE int64_t line_of(const Place& place) const { return (place.batch * args.heads + place.head) * args.queries; }
 
   // scores -> weights after dropout, do v^T -> ds.
   MB_DEVICE void differentiate(Block block, const Place& place, int64_t line, int64_t first_query, int64_t queries,
@@ -157,41 +163,68 @@ struct KeyGradients {
     MB_SHARED(block, float, scores, kStep* N);
     MB_SHARED(block, float, products, kStep* N);
     MB_SHARED(block, float, factor, N);
+    MB_SHARED(block, float, key_rows, WithQuery ? N * Width : 1);
     MB_SHARED(block, float, staged_q, device::staging<S>(kStep * Width));
     MB_SHARED(block, float, staged_grad, device::staging<S>(kStep * Width));
-    Place place(block.index, args.kv_heads, args.keys, N);
-    const int64_t kv_head = place.head, group = args.heads / args.kv_heads;
-    const int64_t count = args.keys - place.first < N ? args.keys - place.first : N;
-    device::to_lanes<N>(block, rows_of<const S>(args.k, place.batch, kv_head, place.first), args.k.row, count,
-                        args.width, args.scale, key);
-    device::to_lanes<N>(block, rows_of<const S>(args.v, place.batch, kv_head, place.first), args.v.row, count,
-                        args.value_width, 1.0f, value);
-    block.each(args.width * N, [&](int64_t e) { grad_k[e] = 0.0f; });
-    block.each(args.value_width * N, [&](int64_t e) { grad_v[e] = 0.0f; });
-    block.sync();
-    for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
-      place.head = head;
-      const int64_t lines = (place.batch * args.heads + head) * args.queries;
-      for (int64_t first = args.causal ? place.first / kStep * kStep : 0; first < args.queries; first += kStep) {
-        const int64_t queries = args.queries - first < kStep ? args.queries - first : kStep;
-        const auto q = device::stage(block, rows_of<const S>(args.q, place.batch, head, first), args.q.row, queries,
-                                     args.width, staged_q);
-        const auto grad = device::stage(block, rows_of<const S>(g.grad, place.batch, head, first), g.grad.row, queries,
-                                        args.value_width, staged_grad);
-        device::product<N, false>(block, queries, args.width, q, key, scores);
-        device::product<N, false>(block, queries, args.value_width, grad, value, products);
-        block.sync();
-        differentiate(block, place, lines + first, first, queries, scores, products);
-        block.sync();
-        device::product<N, true>(block, args.value_width, queries, grad.transposed(), scores, grad_v);
-        device::product<N, true>(block, args.width, queries, q.transposed(), products, grad_k);
-        block.sync();
+    const int64_t tiles = device::ceil_div(args.keys, N), group = args.heads / args.kv_heads;
+    Place place(block.index, args.kv_heads, WithQuery ? 1 : args.keys, N);
+    const int64_t kv_head = place.head;
+    if constexpr (WithQuery) clear(block, place, group);
+    for (int64_t tile = 0; tile < (WithQuery ? tiles : 1); tile++) {
+      if constexpr (WithQuery) place.first = tile * N;
+      const int64_t count = args.keys - place.first < N ? args.keys - place.first : N;
+      const S* k = rows_of<const S>(args.k, place.batch, kv_head, place.first);
+      device::to_lanes<N>(block, k, args.k.row, count, args.width, args.scale, key);
+      device::to_lanes<N>(block, rows_of<const S>(args.v, place.batch, kv_head, place.first), args.v.row, count,
+                          args.value_width, 1.0f, value);
+      if constexpr (WithQuery) copy_rows(block, k, count, key_rows);
+      block.each(args.width * N, [&](int64_t e) { grad_k[e] = 0.0f; });
+      block.each(args.value_width * N, [&](int64_t e) { grad_v[e] = 0.0f; });
+      block.sync();
+      for (place.head = kv_head * group; place.head < (kv_head + 1) * group; place.head++) {
+        const int64_t line = line_of(place);
+        for (int64_t first = args.causal ? place.first / kStep * kStep : 0; first < args.queries; first += kStep) {
+          const int64_t queries = args.queries - first < kStep ? args.queries - first : kStep;
+          const auto q = device::stage(block, rows_of<const S>(args.q, place.batch, place.head, first), args.q.row,
+                                       queries, args.width, staged_q);
+          const auto grad = device::stage(block, rows_of<const S>(g.grad, place.batch, place.head, first), g.grad.row,
+                                          queries, args.value_width, staged_grad);
+          device::product<N, false>(block, queries, args.width, q, key, scores);
+          device::product<N, false>(block, queries, args.value_width, grad, value, products);
+          block.sync();
+          differentiate(block, place, line + first, first, queries, scores, products);
+          block.sync();
+          device::product<N, true>(block, args.value_width, queries, grad.transposed(), scores, grad_v);
+          device::product<N, true>(block, args.width, queries, q.transposed(), products, grad_k);
+          if constexpr (WithQuery)
+            device::product<Width, true>(block, queries, count, device::Factor<float>{products, N, 1}, key_rows,
+                                         g.workspace + (line + first) * Width, args.width);
+          block.sync();
+        }
       }
+      write(block, grad_k, args.scale, count, args.width, factor,
+            rows_of<S>(g.grad_k, place.batch, kv_head, place.first), g.grad_k.row);
+      write(block, grad_v, 1.0f, count, args.value_width, factor,
+            rows_of<S>(g.grad_v, place.batch, kv_head, place.first), g.grad_v.row);
+      block.sync();
     }
-    write(block, grad_k, args.scale, count, args.width, factor,
-          rows_of<S>(g.grad_k, place.batch, kv_head, place.first), g.grad_k.row);
-    write(block, grad_v, 1.0f, count, args.value_width, factor,
-          rows_of<S>(g.grad_v, place.batch, kv_head, place.first), g.grad_v.row);
+    if constexpr (WithQuery) write_queries(block, place, kv_head * group, group);
+  }
+
+  MB_DEVICE void clear(Block block, Place place, int64_t group) const {
+    place.head *= group;
+    float* rows = g.workspace + line_of(place) * Width;
+    block.each(group * args.queries * Width, [&](int64_t e) { rows[e] = 0.0f; });
+  }
+
+  // The keys as rows of Width elements, zero beyond their width.
+  MB_DEVICE void copy_rows(Block block, const S* k, int64_t count, float* rows) const {
+    for (int64_t j = 0; j < count; j++) {
+      const S* from = k + j * args.k.row;
+      float* to = rows + j * Width;
+      block.each(args.width, [&](int64_t d) { to[d] = device::widen(from[d]); });
+      block.each(Width - args.width, [&](int64_t d) { to[args.width + d] = 0.0f; });
+    }
   }
 
   MB_DEVICE void write(Block block, const float* lanes, float scale, int64_t count, int64_t width, float* factor,
@@ -200,6 +233,17 @@ struct KeyGradients {
     block.each(N, [&](int64_t i) { factor[i] = scale; });
     block.sync();
     device::from_lanes<N>(block, lanes, factor, count, width, rows, stride);
+  }
+
+  MB_DEVICE void write_queries(Block block, Place place, int64_t first_head, int64_t group) const {
+    for (place.head = first_head; place.head < first_head + group; place.head++) {
+      const float* rows = g.workspace + line_of(place) * Width;
+      for (int64_t i = 0; i < args.queries; i++) {
+        const float* from = rows + i * Width;
+        S* to = rows_of<S>(g.grad_q, place.batch, place.head, i);
+        block.each(args.width, [&](int64_t d) { to[d] = device::narrow<S>(args.scale * from[d]); });
+      }
+    }
   }
 };
 
@@ -212,6 +256,14 @@ MB_DEFINE_KERNEL(attention_backward, (Stream stream, const AttentionArgs& args, 
     device::launch(stream, {args.batch * args.heads * args.queries, 32, args.value_width},
                    Delta<S>{args, gradients.grad, gradients.out, gradients.delta});
   });
+  if (gradients.workspace != nullptr) {
+    return visit_shape(args, args.keys, op, [&](auto type, auto width) {
+      using S = typename decltype(type)::type;
+      constexpr int Width = decltype(width)::value;
+      device::launch(stream, {args.batch * args.kv_heads, kThreads, args.queries * args.keys * args.width},
+                     KeyGradients<S, Width, true>{args, gradients});
+    });
+  }
   if (gradients.grad_q.data != nullptr || gradients.grad_scores != nullptr)
     visit_shape(args, args.queries, op, [&](auto type, auto width) {
       using S = typename decltype(type)::type;
@@ -226,7 +278,7 @@ MB_DEFINE_KERNEL(attention_backward, (Stream stream, const AttentionArgs& args, 
       constexpr int Width = decltype(width)::value, N = lanes_for<Width, 4>;
       const int64_t blocks = args.batch * args.kv_heads * device::ceil_div(args.keys, N);
       device::launch(stream, {blocks, kThreads, args.queries * args.heads / args.kv_heads * N * args.width / 4},
-                     KeyGradients<S, Width>{args, gradients});
+                     KeyGradients<S, Width, false>{args, gradients});
     });
 }
 

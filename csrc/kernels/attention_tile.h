@@ -18,9 +18,9 @@ using device::Block;
 constexpr int kStep = device::kThreadedBlocks ? 32 : 64;
 constexpr int kThreads = 256;
 
-// Lanes for head widths up to Width: as many as two (forward) or four (backward) lane matrices leave room for.
+// Lanes for head widths up to Width: as many as that many lane matrices leave room for in a GPU's shared memory.
 template <int Width, int Matrices>
-constexpr int lanes_for = (device::kThreadedBlocks && Matrices > 2 ? 2048 : 4096) / Width;
+constexpr int lanes_for = (!device::kThreadedBlocks || Matrices <= 2 ? 4096 : Matrices <= 4 ? 2048 : 1024) / Width;
 
 template <class S>
 MB_DEVICE S* rows_of(const Heads& array, int64_t batch, int64_t head, int64_t row) {
@@ -85,16 +85,18 @@ MB_DEVICE void bias_and_mask(Block block, const AttentionArgs& args, const Place
     });
 }
 
-// Calls f(Type<S>, integral_constant<Width>) for the dtype and the smallest width class that holds the heads; few rows on
-// the lanes' side take a wider class, which has fewer lanes.
+// Calls f(Type<S>, integral_constant<attention_width>).
 template <class F>
 void visit_shape(const AttentionArgs& args, int64_t lane_rows, const char* op, F f) {
-  const int64_t width = args.width > args.value_width ? args.width : args.value_width;
-  if (width > 256) throw std::runtime_error(std::string(op) + ": heads of more than 256 elements are not supported");
   visit<Join<Types<float>, Halves>>(args.dtype, op, [&](auto type) {
-    if (width <= 64 && lane_rows > 32) return f(type, std::integral_constant<int, 64>{});
-    if (width <= 128 && lane_rows > 16) return f(type, std::integral_constant<int, 128>{});
-    f(type, std::integral_constant<int, 256>{});
+    switch (attention_width(args, lane_rows)) {
+      case 64:
+        return f(type, std::integral_constant<int, 64>{});
+      case 128:
+        return f(type, std::integral_constant<int, 128>{});
+      default:
+        return f(type, std::integral_constant<int, 256>{});
+    }
   });
 }
 
