@@ -1,7 +1,7 @@
 // scaled_dot_product_attention: which backend serves a call, and the fused one, forward and backward.
 //
-// Upstream's scaled_dot_product_attention asks _fused_sdp_choice_stub and calls the "overrideable" operator when told so;
-// anything the fused kernels do not take goes to upstream's decomposition ("math"). Forcing a fused backend by
+// Upstream's scaled_dot_product_attention asks _fused_sdp_choice_stub and calls the "overrideable" operator when told
+// so; anything the fused kernels do not take goes to upstream's decomposition ("math"). Forcing a fused backend by
 // torch.nn.attention.sdpa_kernel means this one, whatever its name; forcing MATH means the decomposition.
 #include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
@@ -43,8 +43,7 @@ bool fits(const Tensor& query, const Tensor& key, const Tensor& value, const Opt
   if (key.size(2) != value.size(2) || key.size(3) != query.size(3)) return false;
   if (query.size(3) > kWidestHead || value.size(3) > kWidestHead) return false;
   if (!mask || !mask->defined()) return true;
-  return mask->dim() <= 4 &&
-         at::is_expandable_to(mask->sizes(), {batch, heads, query.size(2), key.size(2)});
+  return mask->dim() <= 4 && at::is_expandable_to(mask->sizes(), {batch, heads, query.size(2), key.size(2)});
 }
 
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& attn_mask,
@@ -62,12 +61,15 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, cons
   return static_cast<int64_t>(SDPBackend::error);
 }
 
-Tensor with_dense_rows(const Tensor& tensor) { return tensor.stride(-1) == 1 ? tensor : tensor.contiguous(); }
+Tensor with_dense_rows(const Tensor& tensor) {
+  return tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+}
 
 // A new tensor whose dimensions lie in memory in the order of `like`'s: what the transposes around attention undo.
 Tensor empty_in_layout_of(const Tensor& like, at::IntArrayRef sizes) {
   std::array<int64_t, 4> order{0, 1, 2, 3}, strides{};
-  std::stable_sort(order.begin(), order.end() - 1, [&](int64_t a, int64_t b) { return like.stride(a) > like.stride(b); });
+  std::stable_sort(order.begin(), order.end() - 1,
+                   [&](int64_t a, int64_t b) { return like.stride(a) > like.stride(b); });
   int64_t stride = 1;
   for (auto d = order.rbegin(); d != order.rend(); ++d) {
     strides[static_cast<size_t>(*d)] = stride;
@@ -88,10 +90,11 @@ struct Attention {
 
   Attention(const Tensor& q, const Tensor& k, const Tensor& v, const OptionalTensor& attn_bias, double dropout_p,
             bool is_causal, std::optional<double> scale, runtime::PhiloxState random) {
-    TORCH_CHECK(fits(q, k, v, attn_bias, true),
-                "mybackend: the fused attention kernel takes query, key and value of one type (float, half or bfloat16) "
-                "and of shape (batch, heads, length, width <= 256), got ",
-                q.sizes(), ", ", k.sizes(), " and ", v.sizes());
+    TORCH_CHECK(
+        fits(q, k, v, attn_bias, true),
+        "mybackend: the fused attention kernel takes query, key and value of one type (float, half or bfloat16) "
+        "and of shape (batch, heads, length, width <= 256), got ",
+        q.sizes(), ", ", k.sizes(), " and ", v.sizes());
     query = with_dense_rows(q);
     key = with_dense_rows(k);
     value = with_dense_rows(v);
@@ -154,7 +157,7 @@ _scaled_dot_product_fused_attention_overrideable(const Tensor& query, const Tens
   Tensor out = empty_in_layout_of(query, {args.batch, args.heads, args.queries, args.value_width});
   Tensor logsumexp = empty_on_current_device({args.batch, args.heads, args.queries}, at::kFloat);
   kernels::attention(attention.stream(), args, heads_of(out), logsumexp.mutable_data_ptr<float>());
-  return {std::move(out), std::move(logsumexp), Tensor(), Tensor(), args.queries, args.keys,
+  return {std::move(out),           std::move(logsumexp),       Tensor(), Tensor(), args.queries, args.keys,
           word_tensor(random.seed), word_tensor(random.offset), Tensor()};
 }
 
@@ -178,14 +181,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _scaled_dot_product_fused_attention_o
   }
   if (grad_input_mask[3] && attn_bias.defined())
     grad_scores = empty_on_current_device({args.batch, args.heads, args.queries, args.keys}, at::kFloat);
-  const bool busy = args.batch * args.kv_heads >= runtime::device_properties(query.device().index()).multi_processor_count;
+  const bool busy =
+      args.batch * args.kv_heads >= runtime::device_properties(query.device().index()).multi_processor_count;
   if (busy && grad_q.defined() && grad_k.defined() && !grad_scores.defined())
     workspace = empty_on_current_device({kernels::attention_workspace(args)}, at::kFloat);
   const auto floats = [](Tensor& tensor) { return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr; };
-  kernels::attention_backward(attention.stream(), args,
-                              {heads_of(grad), heads_of(result), sums.const_data_ptr<float>(),
-                               delta.mutable_data_ptr<float>(), heads_of(grad_q), heads_of(grad_k), heads_of(grad_v),
-                               floats(grad_scores), floats(workspace)});
+  kernels::attention_backward(
+      attention.stream(), args,
+      {heads_of(grad), heads_of(result), sums.const_data_ptr<float>(), delta.mutable_data_ptr<float>(),
+       heads_of(grad_q), heads_of(grad_k), heads_of(grad_v), floats(grad_scores), floats(workspace)});
   if (grad_scores.defined()) grad_bias = at::sum_to(grad_scores, attn_bias.sizes()).to(attn_bias.scalar_type());
   return {std::move(grad_q), std::move(grad_k), std::move(grad_v), std::move(grad_bias)};
 }

@@ -1,8 +1,8 @@
 // Batch norm: all functional forms, their out= forms and gradients, and the pieces SyncBatchNorm is made of.
 //
 // Statistics are of the compute type (float for half and bfloat16), as on CUDA; weights and running statistics may have
-// another dtype than the input. Memory formats: planes (contiguous) and channels last are used as they lie, anything else
-// is made contiguous first; the result has the layout that was used.
+// another dtype than the input. Memory formats: planes (contiguous) and channels last are used as they lie, anything
+// else is made contiguous first; the result has the layout that was used.
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty_like.h>
@@ -84,11 +84,10 @@ void statistics(const Channels& in, double eps, double momentum, Tensor& mean, T
   void* group_mean = workspace.take(groups * in.layout.c);
   void* group_squares = workspace.take(groups * in.layout.c);
   kernels::channel_moments(in.stream(), in.layout, in.dtype(), in.data.const_data_ptr(), group_mean, group_squares);
-  kernels::batch_norm_statistics(in.stream(), {in.compute(), in.layout.c, groups, eps, momentum, in.layout}, group_mean,
-                                 group_squares, mean.mutable_data_ptr(),
-                                 variance ? variance->mutable_data_ptr() : nullptr,
-                                 invstd ? invstd->mutable_data_ptr() : nullptr, channel_array(average.tensor()),
-                                 channel_array(spread.tensor()));
+  kernels::batch_norm_statistics(
+      in.stream(), {in.compute(), in.layout.c, groups, eps, momentum, in.layout}, group_mean, group_squares,
+      mean.mutable_data_ptr(), variance ? variance->mutable_data_ptr() : nullptr,
+      invstd ? invstd->mutable_data_ptr() : nullptr, channel_array(average.tensor()), channel_array(spread.tensor()));
   average.finish();
   spread.finish();
 }
@@ -140,8 +139,8 @@ Triple backward(const Tensor& grad_out, const Tensor& input, const OptionalTenso
                 const OptionalTensor& save_invstd, bool training, double eps, std::array<bool, 3> output_mask) {
   const Channels in(input);
   const Tensor grad = in.alike(grad_out), weight = defined(weight_opt);
-  TORCH_CHECK(grad.scalar_type() == in.data.scalar_type(), "expected scalar type ", in.data.scalar_type(), " but found ",
-              grad.scalar_type());
+  TORCH_CHECK(grad.scalar_type() == in.data.scalar_type(), "expected scalar type ", in.data.scalar_type(),
+              " but found ", grad.scalar_type());
   Tensor mean, invstd;
   if (training) {
     TORCH_CHECK(save_mean && save_mean->defined() && save_invstd && save_invstd->defined(),
@@ -299,7 +298,8 @@ std::tuple<Tensor, Tensor> batch_norm_gather_stats_with_counts(const Tensor& inp
   const Tensor means = mean.to(type), variances = invstd.to(type).pow(-2).sub_(eps);
   const Tensor overall = means.mul(n).sum(0).div_(total);
   const Tensor squares = variances.add(means.sub(overall).square_()).mul_(n).sum(0);
-  if (running_mean && running_mean->defined()) running_mean->mul_(1 - momentum).add_(overall.to(running_mean->scalar_type()), momentum);
+  if (running_mean && running_mean->defined())
+    running_mean->mul_(1 - momentum).add_(overall.to(running_mean->scalar_type()), momentum);
   if (running_var && running_var->defined())
     running_var->mul_(1 - momentum).add_(squares.div(total.sub(1)).to(running_var->scalar_type()), momentum);
   return {overall, squares.div(total).add_(eps).rsqrt_()};

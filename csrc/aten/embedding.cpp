@@ -14,7 +14,9 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-device::Stream stream_of(const Tensor& tensor) { return runtime::current_stream(tensor.device().index()); }
+device::Stream stream_of(const Tensor& tensor) {
+  return runtime::current_stream(tensor.device().index());
+}
 
 void check_indices(const Tensor& indices, const char* name) {
   const auto type = indices.scalar_type();
@@ -27,7 +29,9 @@ kernels::EmbeddingIndices indices_of(const Tensor& indices, int64_t padding) {
   return {indices.const_data_ptr(), to_dtype(indices.scalar_type()), indices.numel(), padding};
 }
 
-const void* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr() : nullptr; }
+const void* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
 
 // The gradient of `rows` weights; `source` and `factor` as in kernels::embedding_backward, undefined for none.
 Tensor weight_gradient(const Tensor& grad, const Tensor& indices, const Tensor& source, const Tensor& factor,
@@ -53,8 +57,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_forward(const Tensor& w
                                                                  const Tensor& offsets_in, int64_t mode_in,
                                                                  const OptionalTensor& per_sample_weights,
                                                                  bool include_last_offset, int64_t padding_idx) {
-  TORCH_CHECK(indices_in.dim() == 1 || indices_in.dim() == 2, "input has to be a 1D or 2D Tensor, but got Tensor of dimension ",
-              indices_in.dim());
+  TORCH_CHECK(indices_in.dim() == 1 || indices_in.dim() == 2,
+              "input has to be a 1D or 2D Tensor, but got Tensor of dimension ", indices_in.dim());
   if (indices_in.dim() == 1)
     TORCH_CHECK(offsets_in.dim() == 1, "offsets has to be a 1D Tensor, but got Tensor of dimension ", offsets_in.dim());
   TORCH_CHECK(weight_in.dim() == 2, "weight has to be a 2D Tensor, but got Tensor of dimension ", weight_in.dim());
@@ -63,8 +67,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_forward(const Tensor& w
   const kernels::BagMode mode = bag_mode(mode_in);
   const int64_t rows = weight_in.size(0), width = weight_in.size(1);
   if (padding_idx < 0 && padding_idx != -1) padding_idx += rows;
-  TORCH_CHECK(padding_idx >= -1 && padding_idx < rows, "padding_idx must be within the number of embeddings, -",
-              rows, " through ", rows - 1, ", but got ", padding_idx);
+  TORCH_CHECK(padding_idx >= -1 && padding_idx < rows, "padding_idx must be within the number of embeddings, -", rows,
+              " through ", rows - 1, ", but got ", padding_idx);
   const at::ScalarType index_type =
       indices_in.scalar_type() == offsets_in.scalar_type() ? indices_in.scalar_type() : at::kLong;
   const Tensor weight = weight_in.contiguous(), indices = indices_in.to(index_type).contiguous();
@@ -73,9 +77,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_forward(const Tensor& w
   if (per_sample_weights && per_sample_weights->defined()) {
     TORCH_CHECK(mode == kernels::BagMode::Sum,
                 "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-                "(got mode='", mode == kernels::BagMode::Mean ? "mean" : "max", "'). Please open a feature request on GitHub.");
-    TORCH_CHECK(per_sample_weights->scalar_type() == weight.scalar_type(), "expected scalar type ", weight.scalar_type(),
-                " but found ", per_sample_weights->scalar_type());
+                "(got mode='",
+                mode == kernels::BagMode::Mean ? "mean" : "max", "'). Please open a feature request on GitHub.");
+    TORCH_CHECK(per_sample_weights->scalar_type() == weight.scalar_type(), "expected scalar type ",
+                weight.scalar_type(), " but found ", per_sample_weights->scalar_type());
     TORCH_CHECK(per_sample_weights->numel() == indices.numel(), "expected per_sample_weights to have ", indices.numel(),
                 " elements, got ", per_sample_weights->numel());
     factor = per_sample_weights->contiguous();
@@ -132,12 +137,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _embedding_bag(const Tensor& weight, 
   return embedding_bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices,
-                                                                       const Tensor& offsets,
-                                                                       bool /*scale_grad_by_freq*/, int64_t mode,
-                                                                       bool /*sparse*/,
-                                                                       const OptionalTensor& per_sample_weights,
-                                                                       bool include_last_offset, int64_t padding_idx) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> _embedding_bag_forward_only(
+    const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool /*scale_grad_by_freq*/, int64_t mode,
+    bool /*sparse*/, const OptionalTensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
   return embedding_bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
 }
 
@@ -175,9 +177,9 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad_in, const T
   const Tensor grad = grad_in.contiguous(), weight = weight_in.contiguous(), indices = indices_in.contiguous();
   const Tensor source = offset2bag.to(indices.scalar_type()).contiguous();
   Tensor out = empty_on_current_device({indices.numel()}, grad.scalar_type());
-  kernels::embedding_bag_factor_backward(stream_of(grad), indices_of(indices, padding_idx), to_dtype(grad.scalar_type()),
-                                         weight.size(0), weight.size(1), grad.const_data_ptr(), weight.const_data_ptr(),
-                                         source.const_data_ptr(), out.mutable_data_ptr());
+  kernels::embedding_bag_factor_backward(
+      stream_of(grad), indices_of(indices, padding_idx), to_dtype(grad.scalar_type()), weight.size(0), weight.size(1),
+      grad.const_data_ptr(), weight.const_data_ptr(), source.const_data_ptr(), out.mutable_data_ptr());
   return out;
 }
 

@@ -10,7 +10,9 @@ namespace {
 using at::Tensor;
 
 // Every plane of s elements is a channel of its own.
-kernels::ChannelLayout planes_of(int64_t planes, int64_t s) { return {1, planes, s, false}; }
+kernels::ChannelLayout planes_of(int64_t planes, int64_t s) {
+  return {1, planes, s, false};
+}
 
 void group_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n, int64_t c, int64_t s,
                        int64_t groups, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
@@ -43,8 +45,7 @@ void group_norm_backward_kernel(const Tensor& grad_out, const Tensor& input, con
   const DType dtype = to_dtype(input.scalar_type()), compute = compute_dtype(dtype);
   const at::ScalarType type = compute_type(input.scalar_type());
   const kernels::GroupNormShape shape{n, c, groups, s};
-  const Tensor plane_mean =
-      mean.to(type).view({n, groups, 1}).expand({n, groups, c / groups}).contiguous();
+  const Tensor plane_mean = mean.to(type).view({n, groups, 1}).expand({n, groups, c / groups}).contiguous();
   const Tensor rstds = rstd.to(type).contiguous();
   const auto grad = grad_out.expect_contiguous(), in = input.expect_contiguous();
   Workspace workspace(type, 5 * n * c);
@@ -57,8 +58,8 @@ void group_norm_backward_kernel(const Tensor& grad_out, const Tensor& input, con
     void* a = workspace.take(n * c);
     void* b = workspace.take(n * c);
     void* shift = workspace.take(n * c);
-    kernels::group_norm_gradients(stream, compute, shape, sum, product, rstds.const_data_ptr(), channel_array(weight), a,
-                                  b, shift);
+    kernels::group_norm_gradients(stream, compute, shape, sum, product, rstds.const_data_ptr(), channel_array(weight),
+                                  a, b, shift);
     kernels::channel_normalize_backward(stream, planes, dtype, grad->const_data_ptr(), in->const_data_ptr(),
                                         plane_mean.const_data_ptr(), a, b, shift, grad_in.mutable_data_ptr());
   }

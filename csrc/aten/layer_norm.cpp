@@ -32,7 +32,8 @@ struct Norm {
     const ScalarType weights = weight.defined() ? weight.scalar_type() : bias.defined() ? bias.scalar_type() : type;
     TORCH_CHECK(!(weight.defined() && bias.defined()) || weight.scalar_type() == bias.scalar_type(),
                 "expected weight and bias of one dtype, got ", weight.scalar_type(), " and ", bias.scalar_type());
-    TORCH_CHECK(weights == type || weights == compute_type(type), "expected scalar type ", type, " but found ", weights);
+    TORCH_CHECK(weights == type || weights == compute_type(type), "expected scalar type ", type, " but found ",
+                weights);
     args = {rows, n, rms, to_dtype(type), to_dtype(weights), input->const_data_ptr(), data(weight), data(bias)};
   }
 

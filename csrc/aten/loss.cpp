@@ -50,10 +50,10 @@ struct Nll {
 
   static Nll of_images(const Tensor& self, const Tensor& target, const OptionalTensor& weight, int64_t reduction,
                        int64_t ignore) {
-    TORCH_CHECK(target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of dimension: ",
-                target.dim());
-    TORCH_CHECK(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of dimension: ",
-                self.dim());
+    TORCH_CHECK(target.dim() == 3,
+                "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
+    TORCH_CHECK(self.dim() == 4,
+                "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
     TORCH_CHECK(self.size(0) == target.size(0) && self.size(2) == target.size(1) && self.size(3) == target.size(2),
                 "size mismatch (got input: ", self.sizes(), " , target: ", target.sizes());
     TORCH_CHECK(!(weight && weight->defined()) || weight->numel() == self.size(1),
@@ -96,16 +96,16 @@ void backward(const Nll& nll, const Tensor& grad_output, const Tensor& total_wei
 
 }  // namespace
 
-MB_IMPL_FUNC(nll_loss_forward_output)(const Tensor& self, const Tensor& target, at::OptionalTensorRef weight,
-                                      int64_t reduction, int64_t ignore_index, const Tensor& output,
-                                      const Tensor& total_weight) {
+MB_IMPL_FUNC(nll_loss_forward_output)
+(const Tensor& self, const Tensor& target, at::OptionalTensorRef weight, int64_t reduction, int64_t ignore_index,
+ const Tensor& output, const Tensor& total_weight) {
   const OptionalTensor weights = weight.has_value() ? OptionalTensor(*weight) : std::nullopt;
   forward(Nll::of_rows(self, target, weights, reduction, ignore_index), self, output, total_weight);
 }
 
-MB_IMPL_FUNC(nll_loss_backward_grad_input)(const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                                           at::OptionalTensorRef weight, int64_t reduction, int64_t ignore_index,
-                                           const Tensor& total_weight, const Tensor& grad_input) {
+MB_IMPL_FUNC(nll_loss_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, const Tensor& target, at::OptionalTensorRef weight, int64_t reduction,
+ int64_t ignore_index, const Tensor& total_weight, const Tensor& grad_input) {
   const OptionalTensor weights = weight.has_value() ? OptionalTensor(*weight) : std::nullopt;
   backward(Nll::of_rows(self, target, weights, reduction, ignore_index), grad_output, total_weight, grad_input);
 }

@@ -21,7 +21,8 @@ kernels::SoftmaxShape shape_along(const Tensor& tensor, int64_t dim) {
   kernels::SoftmaxShape shape{1, 1, 1};
   if (tensor.dim() == 0) return shape;
   dim = at::maybe_wrap_dim(dim, tensor.dim());
-  for (int64_t d = 0; d < tensor.dim(); d++) (d < dim ? shape.outer : d == dim ? shape.dim : shape.inner) *= tensor.size(d);
+  for (int64_t d = 0; d < tensor.dim(); d++)
+    (d < dim ? shape.outer : d == dim ? shape.dim : shape.inner) *= tensor.size(d);
   return shape;
 }
 
@@ -57,13 +58,15 @@ void backward(const Tensor& grad, const Tensor& output, int64_t dim, const Tenso
 Tensor spread_mask(const Tensor& self, const Tensor& mask, std::optional<int64_t> mask_type) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "Mask should be a boolean tensor");
   TORCH_CHECK(mask_type.has_value(), "Mask Type should be defined");
-  TORCH_CHECK(*mask_type >= 0 && *mask_type <= 2, "Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)");
+  TORCH_CHECK(*mask_type >= 0 && *mask_type <= 2,
+              "Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)");
   if (*mask_type == 2) {
     TORCH_CHECK(mask.sizes() == self.sizes(), "For mask_type == 2 mask shape should match input shape");
     return mask;
   }
   TORCH_CHECK(self.dim() == 4 && mask.dim() == 2, "Mask should be 2D and the input 4D for mask types 0 and 1");
-  const Tensor shaped = *mask_type == 1 ? mask.view({mask.size(0), 1, 1, mask.size(1)}) : mask.view({1, 1, mask.size(0), mask.size(1)});
+  const Tensor shaped =
+      *mask_type == 1 ? mask.view({mask.size(0), 1, 1, mask.size(1)}) : mask.view({1, 1, mask.size(0), mask.size(1)});
   return shaped.expand(self.sizes());
 }
 
@@ -77,13 +80,14 @@ MB_IMPL_FUNC(_log_softmax_out)(const Tensor& self, int64_t dim, bool /*half_to_f
   forward(self, dim, out, true);
 }
 
-MB_IMPL_FUNC(_softmax_backward_data_out)(const Tensor& grad_output, const Tensor& output, int64_t dim,
-                                         at::ScalarType /*input_dtype*/, const Tensor& grad_input) {
+MB_IMPL_FUNC(_softmax_backward_data_out)
+(const Tensor& grad_output, const Tensor& output, int64_t dim, at::ScalarType /*input_dtype*/,
+ const Tensor& grad_input) {
   backward(grad_output, output, dim, grad_input, false);
 }
 
-MB_IMPL_FUNC(_log_softmax_backward_data_out)(const Tensor& grad_output, const Tensor& output, int64_t dim,
-                                             at::ScalarType /*input_dtype*/, const Tensor& out) {
+MB_IMPL_FUNC(_log_softmax_backward_data_out)
+(const Tensor& grad_output, const Tensor& output, int64_t dim, at::ScalarType /*input_dtype*/, const Tensor& out) {
   backward(grad_output, output, dim, out, true);
 }
 

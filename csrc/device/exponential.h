@@ -2,19 +2,23 @@
 //
 // On the host it is written out for float, so that it is inlined into the loop: libmvec's expf is a call, which made up
 // two thirds of attention's time. x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a minimax polynomial (the coefficients of
-// Cephes' expf, Moshier 1989), at most 1.5 ulp; 2^n by moving the exponent. Below -87.3 the result is 0 (no subnormals);
-// NaN stays NaN.
+// Cephes' expf, Moshier 1989), at most 1.5 ulp; 2^n by moving the exponent. Below -87.3 the result is 0 (no
+// subnormals); NaN stays NaN.
 #pragma once
 
 #include "csrc/device/widen.h"
 
 namespace mybackend::math {
 
-MB_DEVICE double exp_down(double x) { return exp(x); }
+MB_DEVICE double exp_down(double x) {
+  return exp(x);
+}
 
 #if defined(__CUDACC__)
 
-MB_DEVICE float exp_down(float x) { return exp(x); }
+MB_DEVICE float exp_down(float x) {
+  return exp(x);
+}
 
 #else
 

@@ -8,7 +8,7 @@
 
 #define MB_DEVICE __device__ __forceinline__
 #define MB_DEVICE_NOINLINE __device__ __noinline__
-#define MB_SHARED(block, type, name, count)                                   \
+#define MB_SHARED(block, type, name, count)                                    \
   __shared__ __align__(16) unsigned char name##_bytes[sizeof(type) * (count)]; \
   type* name = reinterpret_cast<type*>(name##_bytes)
 

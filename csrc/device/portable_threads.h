@@ -95,24 +95,21 @@ struct Block {
 
   template <class T, class F>
   T sum(int64_t n, F f) const {
-    return reduce<T>(
-        n, T(0), [](T a, T b) { return T(a + b); }, f);
+    return reduce<T>(n, T(0), [](T a, T b) { return T(a + b); }, f);
   }
 
   template <class T, class F>
   T max(int64_t n, F f) const {
     const T lowest = std::numeric_limits<T>::has_infinity ? T(-std::numeric_limits<T>::infinity())
                                                           : std::numeric_limits<T>::lowest();
-    return reduce<T>(
-        n, lowest, [](T a, T b) { return (a != a || a > b) ? a : b; }, f);
+    return reduce<T>(n, lowest, [](T a, T b) { return (a != a || a > b) ? a : b; }, f);
   }
 
   template <class T, class F>
   T min(int64_t n, F f) const {
     const T highest =
         std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-    return reduce<T>(
-        n, highest, [](T a, T b) { return (a != a || a < b) ? a : b; }, f);
+    return reduce<T>(n, highest, [](T a, T b) { return (a != a || a < b) ? a : b; }, f);
   }
 
   template <class T, class Op, class F>

@@ -1,12 +1,12 @@
 // Small matrix products inside a block, the inner loops of attention.
 //
-// The right factor and the result are "lane" matrices: arrays of rows of N neighbouring values in shared memory, one lane
-// for each query (or key). The left factor is read in place through two strides, one value for all lanes at a time, so no
-// operand has to be transposed for any of the products attention needs, and every loop runs across lanes.
+// The right factor and the result are "lane" matrices: arrays of rows of N neighbouring values in shared memory, one
+// lane for each query (or key). The left factor is read in place through two strides, one value for all lanes at a
+// time, so no operand has to be transposed for any of the products attention needs, and every loop runs across lanes.
 //
 //   product<N, Add>(block, m, k, a, b, c, lanes)
-//                                           c[m][N] = (Add ? c : 0) + sum over k of a(m, k) * b[k][N], at least the first
-//                                           `lanes` (default all) of each row
+//                                           c[m][N] = (Add ? c : 0) + sum over k of a(m, k) * b[k][N], at least the
+//                                           first `lanes` (default all) of each row
 //   to_lanes<N>(block, ...)                 rows of a matrix in memory become lanes
 //   from_lanes<N>(block, ...)               and back
 //   stage(block, ...)                       a left factor that `product` can read: converted to float where that is

@@ -18,8 +18,12 @@ typedef float Vector __attribute__((vector_size(kVector * 4)));
 typedef int32_t Indices __attribute__((vector_size(kVector * 4)));
 typedef float Unaligned __attribute__((vector_size(kVector * 4), aligned(4), may_alias));
 
-MB_DEVICE Vector load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
-MB_DEVICE void store(float* to, Vector value) { *reinterpret_cast<Unaligned*>(to) = value; }
+MB_DEVICE Vector load(const float* from) {
+  return *reinterpret_cast<const Unaligned*>(from);
+}
+MB_DEVICE void store(float* to, Vector value) {
+  *reinterpret_cast<Unaligned*>(to) = value;
+}
 
 // R rows by V vectors of the result.
 template <int R, int V, int N, bool Add>
@@ -57,8 +61,8 @@ MB_DEVICE_NOINLINE void columns(int64_t m, int64_t k, const float* a, int64_t ro
   if (i < m) tile<1, V, N, Add>(k, a + i * row, row, column, b, c + i * N);
 }
 
-// Transposes a square of kVector x kVector: rows of stride `from_stride` become rows of stride `to_stride`, times `scale`.
-// Stage s swaps the off-diagonal blocks of side s of each pair of rows s apart.
+// Transposes a square of kVector x kVector: rows of stride `from_stride` become rows of stride `to_stride`, times
+// `scale`. Stage s swaps the off-diagonal blocks of side s of each pair of rows s apart.
 template <int Stage>
 MB_DEVICE void swap_blocks(Vector* rows) {
   Indices first, second;
@@ -95,7 +99,8 @@ inline void transpose(const float* from, int64_t from_stride, int64_t rows, int6
     for (int64_t j = 0; j < whole_columns; j += kVector)
       transpose_square(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++) to[j * to_stride + i] = from[i * from_stride + j];
+    for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+      to[j * to_stride + i] = from[i * from_stride + j];
 }
 
 }  // namespace host_product

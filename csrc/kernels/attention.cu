@@ -1,7 +1,7 @@
 // Attention, forward: a block takes a few queries of one head as lanes and walks over the keys once.
 //
-// For each step of keys: scores = k q^T; the largest score and the sum of exponentials of each query are brought up to date
-// (what was added so far is scaled down when the largest grows); result += v^T weights. Scheme: Dao et al.,
+// For each step of keys: scores = k q^T; the largest score and the sum of exponentials of each query are brought up to
+// date (what was added so far is scaled down when the largest grows); result += v^T weights. Scheme: Dao et al.,
 // "FlashAttention", 2022; online softmax: Milakov and Gimelshein, 2018.
 // Called by csrc/aten/attention.cpp. Spec: test/ops/test_attention.py.
 #include "csrc/kernels/attention.h"

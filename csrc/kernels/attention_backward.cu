@@ -5,9 +5,9 @@
 //
 // or, where there are enough heads for a block each, in one that also adds up dq in a workspace.
 //
-// with w = exp(scores - logsumexp), ds = w (do v^T - delta) and delta = sum of do * out. Each gradient is written by one
-// block that adds in a fixed order: no atomics, the same result for any number of threads.
-// Called by csrc/aten/attention.cpp. Spec: test/ops/test_attention.py.
+// with w = exp(scores - logsumexp), ds = w (do v^T - delta) and delta = sum of do * out. Each gradient is written by
+// one block that adds in a fixed order: no atomics, the same result for any number of threads. Called by
+// csrc/aten/attention.cpp. Spec: test/ops/test_attention.py.
 #include <algorithm>
 
 #include "csrc/kernels/attention.h"
@@ -124,7 +124,7 @@ struct QueryGradient {
 // workspace on the way, whose rows nobody else touches.
 template <class S, int Width, bool WithQuery>
 struct KeyGradients {
-  static constexpr int N = lanes_for<Width, WithQuery ? 5 : 4>;
+  static constexpr int N = lanes_for < Width, WithQuery ? 5 : 4 > ;
   AttentionArgs args;
   AttentionGradients g;
 
@@ -163,7 +163,7 @@ struct KeyGradients {
     MB_SHARED(block, float, scores, kStep* N);
     MB_SHARED(block, float, products, kStep* N);
     MB_SHARED(block, float, factor, N);
-    MB_SHARED(block, float, key_rows, WithQuery ? N * Width : 1);
+    MB_SHARED(block, float, key_rows, WithQuery ? N* Width : 1);
     MB_SHARED(block, float, staged_q, device::staging<S>(kStep * Width));
     MB_SHARED(block, float, staged_grad, device::staging<S>(kStep * Width));
     const int64_t tiles = device::ceil_div(args.keys, N), group = args.heads / args.kv_heads;

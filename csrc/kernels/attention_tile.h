@@ -20,7 +20,10 @@ constexpr int kThreads = 256;
 
 // Lanes for head widths up to Width: as many as that many lane matrices leave room for in a GPU's shared memory.
 template <int Width, int Matrices>
-constexpr int lanes_for = (!device::kThreadedBlocks || Matrices <= 2 ? 4096 : Matrices <= 4 ? 2048 : 1024) / Width;
+constexpr int lanes_for = (!device::kThreadedBlocks || Matrices <= 2 ? 4096
+                           : Matrices <= 4                           ? 2048
+                                                                     : 1024) /
+                          Width;
 
 template <class S>
 MB_DEVICE S* rows_of(const Heads& array, int64_t batch, int64_t head, int64_t row) {
@@ -60,11 +63,11 @@ struct Dropout {
   }
 };
 
-// Adds the bias and hides keys after the query, for one query (or key) and all lanes of the other side. `scores` is a line
-// of a tile; lane i is query first + i with LanesAreQueries, key first + i otherwise; `other` is the remaining index.
+// Adds the bias and hides keys after the query, for one query (or key) and all lanes of the other side. `scores` is a
+// line of a tile; lane i is query first + i with LanesAreQueries, key first + i otherwise; `other` is the remaining
+// index.
 template <int N, bool LanesAreQueries>
-MB_DEVICE void bias_and_mask(Block block, const AttentionArgs& args, const Place& place, int64_t other,
-                             float* scores) {
+MB_DEVICE void bias_and_mask(Block block, const AttentionArgs& args, const Place& place, int64_t other, float* scores) {
   const AttentionBias& bias = args.bias;
   if (bias.data != nullptr) {
     const int64_t lane_stride = LanesAreQueries ? bias.row : bias.column;

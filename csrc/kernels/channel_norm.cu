@@ -1,8 +1,8 @@
 // The passes over data that batch norm and group norm share: moments, gradient sums, and the two normalizing loops.
 //
-// Planes: a block a plane of s dense elements. Rows (channels last): a block takes a strip of up to kLanes channels of a
-// group of rows; sums of a channel are kept in shared memory and touched by one thread only.
-// Called by csrc/aten/batch_norm.cpp and group_norm.cpp. Spec: test/ops/test_normalization.py.
+// Planes: a block a plane of s dense elements. Rows (channels last): a block takes a strip of up to kLanes channels of
+// a group of rows; sums of a channel are kept in shared memory and touched by one thread only. Called by
+// csrc/aten/batch_norm.cpp and group_norm.cpp. Spec: test/ops/test_normalization.py.
 #include <algorithm>
 
 #include "csrc/device/portable.h"
@@ -219,9 +219,8 @@ struct NormalizeBackward {
       const S* g = grad + row * layout.c + strip.first;
       const S* x = in + row * layout.c + strip.first;
       S* dx = grad_in + row * layout.c + strip.first;
-      block.each(strip.width, [&](int64_t i) {
-        dx[i] = narrow<S>(ka[i] * widen(g[i]) + kb[i] * (widen(x[i]) - m[i]) + kc[i]);
-      });
+      block.each(strip.width,
+                 [&](int64_t i) { dx[i] = narrow<S>(ka[i] * widen(g[i]) + kb[i] * (widen(x[i]) - m[i]) + kc[i]); });
     }
   }
 
@@ -247,8 +246,8 @@ void visit_stored(DType dtype, const char* op, F f) {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(channel_moments, (Stream stream, const ChannelLayout& layout, DType dtype, const void* in, void* mean,
-                                   void* squares)) {
+MB_DEFINE_KERNEL(channel_moments,
+                 (Stream stream, const ChannelLayout& layout, DType dtype, const void* in, void* mean, void* squares)) {
   visit_stored(dtype, "batch_norm", [&](auto type) {
     using S = typename decltype(type)::type;
     using A = Compute<S>;
@@ -289,17 +288,17 @@ MB_DEFINE_KERNEL(channel_normalize, (Stream stream, const ChannelLayout& layout,
   });
 }
 
-MB_DEFINE_KERNEL(channel_normalize_backward, (Stream stream, const ChannelLayout& layout, DType dtype,
-                                              const void* grad, const void* in, const void* mean, const void* a,
-                                              const void* b, const void* c, void* grad_in)) {
+MB_DEFINE_KERNEL(channel_normalize_backward,
+                 (Stream stream, const ChannelLayout& layout, DType dtype, const void* grad, const void* in,
+                  const void* mean, const void* a, const void* b, const void* c, void* grad_in)) {
   visit_stored(dtype, "batch_norm_backward", [&](auto type) {
     using S = typename decltype(type)::type;
     using A = Compute<S>;
-    device::launch(stream, grid_of(layout),
-                   NormalizeBackward<S>{static_cast<const S*>(grad), static_cast<const S*>(in),
-                                        static_cast<const A*>(mean), static_cast<const A*>(a), static_cast<const A*>(b),
-                                        static_cast<const A*>(c), static_cast<S*>(grad_in), layout,
-                                        channel_groups(layout)});
+    device::launch(
+        stream, grid_of(layout),
+        NormalizeBackward<S>{static_cast<const S*>(grad), static_cast<const S*>(in), static_cast<const A*>(mean),
+                             static_cast<const A*>(a), static_cast<const A*>(b), static_cast<const A*>(c),
+                             static_cast<S*>(grad_in), layout, channel_groups(layout)});
   });
 }
 

@@ -52,7 +52,9 @@ struct Lanes {
   MB_DEVICE Lanes(int64_t index, int64_t n) : first(index * kLanes), width(n - first < kLanes ? n - first : kLanes) {}
 };
 
-device::Grid lanes_grid(int64_t n, int64_t groups) { return {device::ceil_div(n, kLanes), kLanes, kLanes * groups}; }
+device::Grid lanes_grid(int64_t n, int64_t groups) {
+  return {device::ceil_div(n, kLanes), kLanes, kLanes * groups};
+}
 
 template <class A>
 struct Statistics {
@@ -251,9 +253,9 @@ device::Grid group_grid(const GroupNormShape& shape) {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(batch_norm_statistics, (Stream stream, const BatchNormStatistics& what, const void* group_mean,
-                                         const void* group_squares, void* mean, void* variance, void* invstd,
-                                         ChannelArray running_mean, ChannelArray running_var)) {
+MB_DEFINE_KERNEL(batch_norm_statistics,
+                 (Stream stream, const BatchNormStatistics& what, const void* group_mean, const void* group_squares,
+                  void* mean, void* variance, void* invstd, ChannelArray running_mean, ChannelArray running_var)) {
   visit<Floats>(what.compute, "batch_norm", [&](auto type) {
     using A = typename decltype(type)::type;
     device::launch(stream, lanes_grid(what.channels, what.groups),
@@ -273,10 +275,10 @@ MB_DEFINE_KERNEL(batch_norm_coefficients, (Stream stream, DType compute, int64_t
   });
 }
 
-MB_DEFINE_KERNEL(batch_norm_gradients, (Stream stream, DType compute, int64_t channels, int64_t groups, double count,
-                                        bool training, const void* sum, const void* product, const void* invstd,
-                                        ChannelArray weight, ChannelArray grad_weight, ChannelArray grad_bias, void* a,
-                                        void* b, void* c)) {
+MB_DEFINE_KERNEL(batch_norm_gradients,
+                 (Stream stream, DType compute, int64_t channels, int64_t groups, double count, bool training,
+                  const void* sum, const void* product, const void* invstd, ChannelArray weight,
+                  ChannelArray grad_weight, ChannelArray grad_bias, void* a, void* b, void* c)) {
   visit<Floats>(compute, "batch_norm_backward", [&](auto type) {
     using A = typename decltype(type)::type;
     device::launch(stream, lanes_grid(channels, groups),
@@ -298,9 +300,9 @@ MB_DEFINE_KERNEL(group_norm_coefficients, (Stream stream, DType compute, const G
   });
 }
 
-MB_DEFINE_KERNEL(group_norm_gradients, (Stream stream, DType compute, const GroupNormShape& shape, const void* sum,
-                                        const void* product, const void* rstd, ChannelArray weight, void* a, void* b,
-                                        void* c)) {
+MB_DEFINE_KERNEL(group_norm_gradients,
+                 (Stream stream, DType compute, const GroupNormShape& shape, const void* sum, const void* product,
+                  const void* rstd, ChannelArray weight, void* a, void* b, void* c)) {
   visit<Floats>(compute, "group_norm_backward", [&](auto type) {
     using A = typename decltype(type)::type;
     device::launch(stream, group_grid(shape),
@@ -310,9 +312,9 @@ MB_DEFINE_KERNEL(group_norm_gradients, (Stream stream, DType compute, const Grou
   });
 }
 
-MB_DEFINE_KERNEL(group_norm_weight_gradients, (Stream stream, DType compute, const GroupNormShape& shape,
-                                               const void* sum, const void* product, const void* rstd,
-                                               ChannelArray grad_weight, ChannelArray grad_bias)) {
+MB_DEFINE_KERNEL(group_norm_weight_gradients,
+                 (Stream stream, DType compute, const GroupNormShape& shape, const void* sum, const void* product,
+                  const void* rstd, ChannelArray grad_weight, ChannelArray grad_bias)) {
   visit<Floats>(compute, "group_norm_backward", [&](auto type) {
     using A = typename decltype(type)::type;
     device::launch(stream, lanes_grid(shape.channels, shape.n),

@@ -1,9 +1,9 @@
 // The gradient of an embedding's weights, and renormalization of rows.
 //
-// A block owns a range of weight rows in a strip of columns. It reads all indices, a chunk at a time, collects the positions
-// that fall in its range, in order, and adds their gradients to rows that nobody else writes: no atomics, and the order of
-// each sum is that of the indices, whatever the number of blocks and threads.
-// Called by csrc/aten/embedding.cpp. Spec: test/ops/test_embedding.py.
+// A block owns a range of weight rows in a strip of columns. It reads all indices, a chunk at a time, collects the
+// positions that fall in its range, in order, and adds their gradients to rows that nobody else writes: no atomics, and
+// the order of each sum is that of the indices, whatever the number of blocks and threads. Called by
+// csrc/aten/embedding.cpp. Spec: test/ops/test_embedding.py.
 #include "csrc/kernels/embedding.h"
 
 #include <algorithm>
@@ -107,8 +107,7 @@ struct Renorm {
 
   MB_DEVICE A norm(Block block, const S* row) const {
     if (p == A(1)) return block.sum<A>(width, [&](int64_t d) { return math::fabs(widen(row[d])); });
-    if (p == A(2))
-      return math::sqrt(block.sum<A>(width, [&](int64_t d) { return widen(row[d]) * widen(row[d]); }));
+    if (p == A(2)) return math::sqrt(block.sum<A>(width, [&](int64_t d) { return widen(row[d]) * widen(row[d]); }));
     if (p == std::numeric_limits<A>::infinity())
       return block.max<A>(width, [&](int64_t d) { return math::fabs(widen(row[d])); });
     return math::pow(block.sum<A>(width, [&](int64_t d) { return math::pow(math::fabs(widen(row[d])), p); }), A(1) / p);
@@ -142,7 +141,8 @@ MB_DEFINE_KERNEL(embedding_backward, (Stream stream, const EmbeddingIndices& ind
     visit<Types<int64_t, int32_t>>(indices.dtype, "embedding_backward", [&](auto index_type) {
       using I = typename decltype(index_type)::type;
       const int64_t strips = device::ceil_div(width, kColumns), ranges = ranges_of(rows, strips);
-      const int64_t work = indices.count + (rows + indices.count) * std::min<int64_t>(width, kColumns) / std::max<int64_t>(1, ranges);
+      const int64_t work =
+          indices.count + (rows + indices.count) * std::min<int64_t>(width, kColumns) / std::max<int64_t>(1, ranges);
       device::launch(stream, {ranges * strips, kColumns, work},
                      Backward<S, I>{static_cast<const I*>(indices.data), indices.count, indices.padding, rows, width,
                                     ranges, static_cast<const S*>(grad), static_cast<const I*>(source),

@@ -16,8 +16,8 @@ struct EmbeddingIndices {
   int64_t padding;  // an index that takes no part; -1: none
 };
 
-// grad_weight[index[i]] = sum over i of factor[i] * grad[source[i]], every row of grad_weight written. `dtype` is that of
-// `grad`; grad_weight and factor are of its compute type. Without `source` the row is i, without `factor` it is one.
+// grad_weight[index[i]] = sum over i of factor[i] * grad[source[i]], every row of grad_weight written. `dtype` is that
+// of `grad`; grad_weight and factor are of its compute type. Without `source` the row is i, without `factor` it is one.
 // `counts` (int64, one a row of the weights, zero) or nullptr: divides a row by the number of its indices.
 MB_DECLARE_KERNEL(embedding_backward, void(Stream stream, const EmbeddingIndices& indices, int64_t rows, int64_t width,
                                            DType dtype, const void* grad, const void* source, const void* factor,
@@ -44,13 +44,13 @@ MB_DECLARE_KERNEL(embedding_bag, void(Stream stream, const EmbeddingBags& what, 
                                       void* offset2bag, void* bag_size, void* max_indices, ErrorRecord* errors));
 
 // grad_weight[winner[bag, d], d] = sum over bags of grad[bag, d], every row written; empty bags give nothing.
-MB_DECLARE_KERNEL(embedding_bag_max_backward, void(Stream stream, DType dtype, DType index_dtype, int64_t bags,
-                                                   int64_t rows, int64_t width, const void* grad, const void* winner,
-                                                   const void* bag_size, void* grad_weight));
+MB_DECLARE_KERNEL(embedding_bag_max_backward,
+                  void(Stream stream, DType dtype, DType index_dtype, int64_t bags, int64_t rows, int64_t width,
+                       const void* grad, const void* winner, const void* bag_size, void* grad_weight));
 
 // out[i] = grad[offset2bag[i]] . weight[index[i]], zero for padding.
-MB_DECLARE_KERNEL(embedding_bag_factor_backward, void(Stream stream, const EmbeddingIndices& indices, DType dtype,
-                                                      int64_t rows, int64_t width, const void* grad,
-                                                      const void* weight, const void* offset2bag, void* out));
+MB_DECLARE_KERNEL(embedding_bag_factor_backward,
+                  void(Stream stream, const EmbeddingIndices& indices, DType dtype, int64_t rows, int64_t width,
+                       const void* grad, const void* weight, const void* offset2bag, void* out));
 
 }  // namespace mybackend::kernels

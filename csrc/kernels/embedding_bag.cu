@@ -1,8 +1,8 @@
 // embedding_bag: sums, means or maxima of bags of weight rows, and the gradients that are not embedding_backward's.
 //
-// Forward: a block a bag, a strip of columns at a time; the running result of a column is in shared memory and touched by
-// one thread only, so rows are read densely and added in order.
-// Called by csrc/aten/embedding_bag.cpp. Spec: test/ops/test_embedding.py.
+// Forward: a block a bag, a strip of columns at a time; the running result of a column is in shared memory and touched
+// by one thread only, so rows are read densely and added in order. Called by csrc/aten/embedding_bag.cpp. Spec:
+// test/ops/test_embedding.py.
 #include <algorithm>
 
 #include "csrc/device/errors.h"
@@ -110,9 +110,8 @@ struct MaxBackward {
     for (int64_t bag = 0; bag < bags; bag++) {
       if (bag_size[bag] == 0) continue;
       const int64_t at = bag * width + first;
-      block.each(columns, [&](int64_t d) {
-        grad_weight[int64_t(winner[at + d]) * width + first + d] += widen(grad[at + d]);
-      });
+      block.each(columns,
+                 [&](int64_t d) { grad_weight[int64_t(winner[at + d]) * width + first + d] += widen(grad[at + d]); });
     }
   }
 };
@@ -161,22 +160,22 @@ MB_DEFINE_KERNEL(embedding_bag, (Stream stream, const EmbeddingBags& what, DType
   });
 }
 
-MB_DEFINE_KERNEL(embedding_bag_max_backward, (Stream stream, DType dtype, DType index_dtype, int64_t bags, int64_t rows,
-                                              int64_t width, const void* grad, const void* winner,
-                                              const void* bag_size, void* grad_weight)) {
+MB_DEFINE_KERNEL(embedding_bag_max_backward,
+                 (Stream stream, DType dtype, DType index_dtype, int64_t bags, int64_t rows, int64_t width,
+                  const void* grad, const void* winner, const void* bag_size, void* grad_weight)) {
   visit_types(dtype, index_dtype, "embedding_bag_backward", [&](auto type, auto index) {
     using S = typename decltype(type)::type;
     using I = typename decltype(index)::type;
-    device::launch(stream, {device::ceil_div(width, kColumns), kColumns, (bags + rows) * kColumns},
-                   MaxBackward<S, I>{static_cast<const S*>(grad), static_cast<const I*>(winner),
-                                     static_cast<const I*>(bag_size), static_cast<Compute<S>*>(grad_weight), bags, rows,
-                                     width});
+    device::launch(
+        stream, {device::ceil_div(width, kColumns), kColumns, (bags + rows) * kColumns},
+        MaxBackward<S, I>{static_cast<const S*>(grad), static_cast<const I*>(winner), static_cast<const I*>(bag_size),
+                          static_cast<Compute<S>*>(grad_weight), bags, rows, width});
   });
 }
 
-MB_DEFINE_KERNEL(embedding_bag_factor_backward, (Stream stream, const EmbeddingIndices& indices, DType dtype,
-                                                 int64_t rows, int64_t width, const void* grad, const void* weight,
-                                                 const void* offset2bag, void* out)) {
+MB_DEFINE_KERNEL(embedding_bag_factor_backward,
+                 (Stream stream, const EmbeddingIndices& indices, DType dtype, int64_t rows, int64_t width,
+                  const void* grad, const void* weight, const void* offset2bag, void* out)) {
   visit_types(dtype, indices.dtype, "embedding_bag_backward", [&](auto type, auto index) {
     using S = typename decltype(type)::type;
     using I = typename decltype(index)::type;

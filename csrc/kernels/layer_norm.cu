@@ -1,10 +1,10 @@
 // Layer norm and RMS norm, and their gradients.
 //
 // Forward: a block a row; the mean, then the variance about it (two passes over a row in cache), then the result.
-// Backward: a block takes a piece of consecutive rows; it writes their input gradients and adds up, for each column, what
-// they contribute to the weight and bias gradients, in a line of the workspace that is its own. A second kernel adds the
-// lines in order: no atomics, the same result for any number of threads.
-// Called by csrc/aten/layer_norm.cpp. Spec: test/ops/test_normalization.py.
+// Backward: a block takes a piece of consecutive rows; it writes their input gradients and adds up, for each column,
+// what they contribute to the weight and bias gradients, in a line of the workspace that is its own. A second kernel
+// adds the lines in order: no atomics, the same result for any number of threads. Called by csrc/aten/layer_norm.cpp.
+// Spec: test/ops/test_normalization.py.
 #include "csrc/kernels/layer_norm.h"
 
 #include <algorithm>
@@ -49,9 +49,8 @@ struct Forward {
       if constexpr (!Rms) means[block.index] = mean;
     });
     if (w != nullptr && b != nullptr) {
-      block.each(n, [&](int64_t i) {
-        y[i] = narrow<S>((widen(x[i]) - mean) * rstd * A(widen(w[i])) + A(widen(b[i])));
-      });
+      block.each(n,
+                 [&](int64_t i) { y[i] = narrow<S>((widen(x[i]) - mean) * rstd * A(widen(w[i])) + A(widen(b[i]))); });
     } else if (w != nullptr) {
       block.each(n, [&](int64_t i) { y[i] = narrow<S>((widen(x[i]) - mean) * rstd * A(widen(w[i]))); });
     } else if (b != nullptr) {
@@ -70,8 +69,8 @@ struct Backward {
   const W* weight;
   const A* means;
   const A* rstds;
-  S* grad_in;      // or nullptr
-  A* workspace;    // or nullptr
+  S* grad_in;    // or nullptr
+  A* workspace;  // or nullptr
   int64_t rows, n, pieces;
 
   // dx = rstd (wg - mean(wg) - xhat mean(wg xhat)), where wg = weight * grad; without the first mean for RMS norm
@@ -141,7 +140,9 @@ struct AddPieces {
   }
 };
 
-int threads_for(int64_t n) { return int(std::min<int64_t>(512, std::max<int64_t>(32, device::ceil_div(n, 4)))); }
+int threads_for(int64_t n) {
+  return int(std::min<int64_t>(512, std::max<int64_t>(32, device::ceil_div(n, 4))));
+}
 
 // Calls f(Type<input>, Type<weight>): equal types, or float weights beside half and bfloat16.
 template <class F>
@@ -178,11 +179,11 @@ void backward(Stream stream, const LayerNormArgs& args, const void* grad, const 
     using A = Compute<S>;
     const int64_t pieces = layer_norm_pieces(args.rows, args.n);
     A* lines = static_cast<A*>(workspace);
-    device::launch(stream, {pieces, threads_for(args.n), args.n * device::ceil_div(args.rows, std::max<int64_t>(1, pieces))},
-                   Backward<Rms, S, W>{static_cast<const S*>(grad), static_cast<const S*>(args.in),
-                                       static_cast<const W*>(args.weight), static_cast<const A*>(mean),
-                                       static_cast<const A*>(rstd), static_cast<S*>(grad_in), lines, args.rows, args.n,
-                                       pieces});
+    device::launch(
+        stream, {pieces, threads_for(args.n), args.n * device::ceil_div(args.rows, std::max<int64_t>(1, pieces))},
+        Backward<Rms, S, W>{static_cast<const S*>(grad), static_cast<const S*>(args.in),
+                            static_cast<const W*>(args.weight), static_cast<const A*>(mean),
+                            static_cast<const A*>(rstd), static_cast<S*>(grad_in), lines, args.rows, args.n, pieces});
     const device::Grid columns{device::ceil_div(args.n, kColumns), kColumns, kColumns * pieces};
     if (grad_weight != nullptr)
       device::launch(stream, columns, AddPieces<A, W>{lines, static_cast<W*>(grad_weight), pieces, args.n});
@@ -194,16 +195,16 @@ void backward(Stream stream, const LayerNormArgs& args, const void* grad, const 
 
 }  // namespace
 
-MB_DEFINE_KERNEL(layer_norm, (Stream stream, const LayerNormArgs& args, double eps, void* out, void* mean, void* rstd)) {
+MB_DEFINE_KERNEL(layer_norm,
+                 (Stream stream, const LayerNormArgs& args, double eps, void* out, void* mean, void* rstd)) {
   if (args.rms) return forward<true>(stream, args, eps, out, mean, rstd);
   forward<false>(stream, args, eps, out, mean, rstd);
 }
 
-MB_DEFINE_KERNEL(layer_norm_backward, (Stream stream, const LayerNormArgs& args, const void* grad, const void* mean,
-                                       const void* rstd, void* grad_in, void* grad_weight, void* grad_bias,
-                                       void* workspace)) {
-  if (args.rms)
-    return backward<true>(stream, args, grad, mean, rstd, grad_in, grad_weight, grad_bias, workspace);
+MB_DEFINE_KERNEL(layer_norm_backward,
+                 (Stream stream, const LayerNormArgs& args, const void* grad, const void* mean, const void* rstd,
+                  void* grad_in, void* grad_weight, void* grad_bias, void* workspace)) {
+  if (args.rms) return backward<true>(stream, args, grad, mean, rstd, grad_in, grad_weight, grad_bias, workspace);
   backward<false>(stream, args, grad, mean, rstd, grad_in, grad_weight, grad_bias, workspace);
 }
 

@@ -19,8 +19,8 @@ struct LayerNormArgs {
   const void* bias;
 };
 
-MB_DECLARE_KERNEL(layer_norm, void(Stream stream, const LayerNormArgs& args, double eps, void* out, void* mean,
-                                   void* rstd));
+MB_DECLARE_KERNEL(layer_norm,
+                  void(Stream stream, const LayerNormArgs& args, double eps, void* out, void* mean, void* rstd));
 
 // How many pieces the rows are divided into for the gradients of the weights: decided by the shape alone, so that the
 // sums do not depend on the number of threads.
@@ -31,10 +31,10 @@ inline int64_t layer_norm_pieces(int64_t rows, int64_t n) {
   return rows < pieces ? rows : pieces;
 }
 
-// Gradients of the input, the weight and the bias; a nullptr is not computed. `workspace` holds 2 x layer_norm_pieces x n
-// elements of the compute type, or is nullptr when neither weight gradient is wanted.
-MB_DECLARE_KERNEL(layer_norm_backward, void(Stream stream, const LayerNormArgs& args, const void* grad,
-                                            const void* mean, const void* rstd, void* grad_in, void* grad_weight,
-                                            void* grad_bias, void* workspace));
+// Gradients of the input, the weight and the bias; a nullptr is not computed. `workspace` holds 2 x layer_norm_pieces x
+// n elements of the compute type, or is nullptr when neither weight gradient is wanted.
+MB_DECLARE_KERNEL(layer_norm_backward,
+                  void(Stream stream, const LayerNormArgs& args, const void* grad, const void* mean, const void* rstd,
+                       void* grad_in, void* grad_weight, void* grad_bias, void* workspace));
 
 }  // namespace mybackend::kernels

@@ -1,7 +1,7 @@
 // Entry points of csrc/kernels/nll_loss.cu: the negative log likelihood of `n * s` targets among `c` classes.
 //
-// Scores are n x c x s, targets n x s (int64 or uint8), all contiguous. A target outside the classes is reported; one equal
-// to `ignore` takes no part.
+// Scores are n x c x s, targets n x s (int64 or uint8), all contiguous. A target outside the classes is reported; one
+// equal to `ignore` takes no part.
 #pragma once
 
 #include "csrc/device/dtype.h"

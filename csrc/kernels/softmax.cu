@@ -1,10 +1,10 @@
 // softmax and log_softmax along one dimension, and their gradients.
 //
 // Rows that are dense along `dim` (inner == 1) take a block each: the largest element, the sum of exponentials, the
-// result, three passes over a row that stays in cache. Otherwise a block takes a strip of up to kLanes neighbours across
-// `inner` and walks along `dim`, so that every access is dense; what it has to remember of a neighbour is in shared memory,
-// written and read by the same thread only. Sums are in float for half and bfloat16.
-// Called by csrc/aten/softmax.cpp. Spec: test/ops/test_softmax.py.
+// result, three passes over a row that stays in cache. Otherwise a block takes a strip of up to kLanes neighbours
+// across `inner` and walks along `dim`, so that every access is dense; what it has to remember of a neighbour is in
+// shared memory, written and read by the same thread only. Sums are in float for half and bfloat16. Called by
+// csrc/aten/softmax.cpp. Spec: test/ops/test_softmax.py.
 #include "csrc/kernels/softmax.h"
 
 #include <algorithm>
@@ -205,8 +205,8 @@ MB_DEFINE_KERNEL(softmax, (Stream stream, void* out, const void* in, SoftmaxShap
   forward<false>(stream, out, in, shape, out_dtype, in_dtype);
 }
 
-MB_DEFINE_KERNEL(softmax_backward, (Stream stream, void* grad_in, const void* grad, const void* out,
-                                    SoftmaxShape shape, DType grad_in_dtype, DType dtype, bool log)) {
+MB_DEFINE_KERNEL(softmax_backward, (Stream stream, void* grad_in, const void* grad, const void* out, SoftmaxShape shape,
+                                    DType grad_in_dtype, DType dtype, bool log)) {
   if (log) return backward<true>(stream, grad_in, grad, out, shape, grad_in_dtype, dtype);
   backward<false>(stream, grad_in, grad, out, shape, grad_in_dtype, dtype);
 }

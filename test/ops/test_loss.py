@@ -9,11 +9,22 @@ from mybackend.testing import cases, check_backward, check_forward
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 NAMES = frozenset(
     "nn.functional." + name
-    for name in (
-        "nll_loss cross_entropy kl_div binary_cross_entropy_with_logits gaussian_nll_loss poisson_nll_loss hinge_embedding_loss "
-        "margin_ranking_loss cosine_embedding_loss soft_margin_loss multilabel_soft_margin_loss triplet_margin_loss "
-        "multi_margin_loss multilabel_margin_loss"
-    ).split()
+    for name in [
+        "nll_loss",
+        "cross_entropy",
+        "kl_div",
+        "binary_cross_entropy_with_logits",
+        "gaussian_nll_loss",
+        "poisson_nll_loss",
+        "hinge_embedding_loss",
+        "margin_ranking_loss",
+        "cosine_embedding_loss",
+        "soft_margin_loss",
+        "multilabel_soft_margin_loss",
+        "triplet_margin_loss",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
+    ]
 )
 pytestmark = pytest.mark.usefixtures("no_fallback")
 

@@ -54,7 +54,9 @@ def test_layer_norm_takes_several_dimensions_and_strided_input(device):
 
 def test_layer_norm_of_a_large_mean_keeps_the_variance(device):
     x = torch.randn(4, 1000) + 1e4
-    torch.testing.assert_close(F.layer_norm(x.to(device), (1000,)).cpu(), F.layer_norm(x, (1000,)), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        F.layer_norm(x.to(device), (1000,)).cpu(), F.layer_norm(x, (1000,)), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_layer_norm_of_nan_and_inf_is_confined_to_the_row(device):

@@ -19,7 +19,9 @@ def test_results_equal_those_of_the_cpu(device, case):
     check_forward(case, device)
 
 
-@pytest.mark.parametrize("case", cases((torch.float32, torch.float64), NAMES - {"nn.functional.cross_entropy"}), ids=str)
+@pytest.mark.parametrize(
+    "case", cases((torch.float32, torch.float64), NAMES - {"nn.functional.cross_entropy"}), ids=str
+)
 def test_gradients_equal_those_of_the_cpu(device, case):
     check_backward(case, device)
 

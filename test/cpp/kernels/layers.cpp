@@ -1,5 +1,5 @@
-// Softmax, norms, embeddings, losses and attention on real threads: any number of them gives the one-thread answer up to
-// rounding, silently under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
+// Softmax, norms, embeddings, losses and attention on real threads: any number of them gives the one-thread answer up
+// to rounding, silently under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -68,12 +68,13 @@ TEST_CASE("layer norm and its three gradients agree") {
   const Floats in = numbers(rows * n), grad = numbers(rows * n, 7), weight = numbers(n), mean = numbers(rows);
   const Floats rstd(rows, 0.5f);
   Floats workspace(size_t(2 * kernels::layer_norm_pieces(rows, n) * n)), first(rows * n), second(rows);
-  const kernels::LayerNormArgs args{rows, n, false, DType::Float, DType::Float, in.data(), weight.data(), weight.data()};
+  const kernels::LayerNormArgs args{rows,         n,         false,         DType::Float,
+                                    DType::Float, in.data(), weight.data(), weight.data()};
+  agrees_for_all_threads(
+      rows * n, [&](float* result) { kernels::layer_norm(nullptr, args, 1e-5, result, second.data(), second.data()); });
   agrees_for_all_threads(rows * n, [&](float* result) {
-    kernels::layer_norm(nullptr, args, 1e-5, result, second.data(), second.data());
-  });
-  agrees_for_all_threads(rows * n, [&](float* result) {
-    kernels::layer_norm_backward(nullptr, args, grad.data(), mean.data(), rstd.data(), result, nullptr, nullptr, nullptr);
+    kernels::layer_norm_backward(nullptr, args, grad.data(), mean.data(), rstd.data(), result, nullptr, nullptr,
+                                 nullptr);
   });
   agrees_for_all_threads(2 * n, [&](float* result) {
     kernels::layer_norm_backward(nullptr, args, grad.data(), mean.data(), rstd.data(), first.data(), result, result + n,
@@ -100,7 +101,8 @@ TEST_CASE("channel statistics agree for planes and for rows") {
                                     result + layout.c, result + 2 * layout.c);
     });
     agrees_for_all_threads(size, [&](float* result) {
-      kernels::channel_normalize(nullptr, layout, DType::Float, in.data(), mean.data(), mean.data(), mean.data(), result);
+      kernels::channel_normalize(nullptr, layout, DType::Float, in.data(), mean.data(), mean.data(), mean.data(),
+                                 result);
     });
   }
 }
@@ -133,8 +135,8 @@ TEST_CASE("negative log likelihood and its gradient agree for rows and for image
     const Floats scores = numbers(n * c * s), grad{0.5f}, total{3.0f};
     Floats workspace(size_t(2 * kernels::nll_loss_pieces(n * s)));
     device::ErrorRecord errors{};
-    const kernels::NllLossArgs args{n,           c, s, -100, kernels::LossReduction::Mean, DType::Float, DType::Int64, target.data(),
-                                    nullptr};
+    const kernels::NllLossArgs args{
+        n, c, s, -100, kernels::LossReduction::Mean, DType::Float, DType::Int64, target.data(), nullptr};
     agrees_for_all_threads(2, [&](float* result) {
       kernels::nll_loss(nullptr, args, scores.data(), result, result + 1, workspace.data(), &errors);
     });
@@ -151,29 +153,31 @@ TEST_CASE("attention and its gradients agree, masked and with dropout") {
     constexpr int64_t size = batch * heads * queries * width, kv_size = batch * keys * width;
     Floats q = numbers(size), k = numbers(kv_size, 5), v = numbers(kv_size, 9), grad = numbers(size, 3);
     Floats bias = numbers(queries * keys, 2), sums(heads * queries), delta(heads * queries), out(size);
-    kernels::AttentionArgs args{batch,      heads, 1,       queries, keys, width, width, DType::Float,
-                                0.2f,       true,  dropout, 11,      4,    {},    {},    {},
-                                {}};
-    const auto of_queries = [&](float* data) { return kernels::Heads{data, heads * queries * width, queries * width, width}; };
+    kernels::AttentionArgs args{batch,   heads, 1, queries, keys, width, width, DType::Float, 0.2f, true,
+                                dropout, 11,    4, {},      {},   {},    {}};
+    const auto of_queries = [&](float* data) {
+      return kernels::Heads{data, heads * queries * width, queries * width, width};
+    };
     const auto of_keys = [&](float* data) { return kernels::Heads{data, keys * width, keys * width, width}; };
     args.q = of_queries(q.data());
     args.k = of_keys(k.data());
     args.v = of_keys(v.data());
     args.bias = {bias.data(), 0, 0, keys, 1};
-    agrees_for_all_threads(size, [&](float* result) { kernels::attention(nullptr, args, of_queries(result), sums.data()); });
+    agrees_for_all_threads(size,
+                           [&](float* result) { kernels::attention(nullptr, args, of_queries(result), sums.data()); });
     kernels::attention(nullptr, args, of_queries(out.data()), sums.data());
     agrees_for_all_threads(size + 2 * kv_size + heads * queries * keys, [&](float* result) {
-      kernels::attention_backward(nullptr, args,
-                                  {of_queries(grad.data()), of_queries(out.data()), sums.data(), delta.data(),
-                                   of_queries(result), of_keys(result + size), of_keys(result + size + kv_size),
-                                   result + size + 2 * kv_size, nullptr});
+      kernels::attention_backward(
+          nullptr, args,
+          {of_queries(grad.data()), of_queries(out.data()), sums.data(), delta.data(), of_queries(result),
+           of_keys(result + size), of_keys(result + size + kv_size), result + size + 2 * kv_size, nullptr});
     });
     Floats workspace(size_t(kernels::attention_workspace(args)));
     agrees_for_all_threads(size + 2 * kv_size, [&](float* result) {
-      kernels::attention_backward(nullptr, args,
-                                  {of_queries(grad.data()), of_queries(out.data()), sums.data(), delta.data(),
-                                   of_queries(result), of_keys(result + size), of_keys(result + size + kv_size), nullptr,
-                                   workspace.data()});
+      kernels::attention_backward(
+          nullptr, args,
+          {of_queries(grad.data()), of_queries(out.data()), sums.data(), delta.data(), of_queries(result),
+           of_keys(result + size), of_keys(result + size + kv_size), nullptr, workspace.data()});
     });
   }
 }
