@@ -78,5 +78,5 @@ class Schemas:
         return frozenset(re.findall(r"^- name: ([\w.]+)\(", formulas.read_text(), re.MULTILINE))
 
     def has_derivative(self, operator: Operator) -> bool:
-        """Whether autograd knows a formula for it, which takes over once a backend has a kernel (e.g. _fused_rms_norm)."""
+        """Whether autograd has a formula, which takes over once a backend has a kernel (e.g. _fused_rms_norm)."""
         return operator.name in self._differentiable

@@ -7,21 +7,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from mybackend.testing import cases, check_backward, check_forward
-
 HALVES = {torch.float16: 1e-2, torch.bfloat16: 4e-2}
-SDPA = frozenset({"nn.functional.scaled_dot_product_attention"})
 pytestmark = pytest.mark.usefixtures("no_fallback")
-
-
-@pytest.mark.parametrize("case", cases((torch.float32, torch.float64, torch.float16, torch.bfloat16), SDPA), ids=str)
-def test_results_equal_those_of_the_cpu(device, case):
-    check_forward(case, device)
-
-
-@pytest.mark.parametrize("case", cases((torch.float32, torch.float64), SDPA), ids=str)
-def test_gradients_equal_those_of_the_cpu(device, case):
-    check_backward(case, device)
 
 
 def inputs(batch, heads, kv_heads, queries, keys, width, value_width, dtype=torch.float32, seed=0):

@@ -1,4 +1,4 @@
-"""Embeddings and embedding bags against torch CPU: gradients in a fixed order, padding, frequencies, renormalization."""
+"""Embeddings and embedding bags against torch CPU: gradients in a fixed order, padding, frequencies, max_norm."""
 
 import pytest
 import torch

@@ -155,9 +155,14 @@ def test_the_pieces_of_sync_batch_norm_put_together_are_batch_norm(device):
     torch.testing.assert_close(ours.cpu(), F.batch_norm(x, None, None, w, training=True), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("function", [
-    lambda x, w: F.layer_norm(x, (96,), w), lambda x, w: F.rms_norm(x, (96,), w), lambda x, w: F.batch_norm(x, None, None, w, training=True)
-], ids=["layer_norm", "rms_norm", "batch_norm"])  # fmt: skip
+NORMS = {
+    "layer_norm": lambda x, w: F.layer_norm(x, (96,), w),
+    "rms_norm": lambda x, w: F.rms_norm(x, (96,), w),
+    "batch_norm": lambda x, w: F.batch_norm(x, None, None, w, training=True),
+}
+
+
+@pytest.mark.parametrize("function", NORMS.values(), ids=NORMS)
 def test_weight_gradients_do_not_depend_on_the_number_of_threads(device, function):
     x, w = torch.randn(3000, 96, device=device), torch.randn(96, device=device)
     several = gradients(function, x, w)
