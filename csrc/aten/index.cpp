@@ -61,19 +61,56 @@ void index_put_in_order(at::Tensor& self, const c10::List<std::optional<at::Tens
                         bool accumulate, bool /*unsafe*/) {
   TORCH_CHECK(indices.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ", self.dim(),
               " (got ", indices.size(), ")");
-  const at::native::AdvancedIndex info = at::native::make_info(self, indices);
-  TORCH_CHECK(at::is_expandable_to(value.sizes(), info.src.sizes()), "shape mismatch: value tensor of shape ",
-              value.sizes(), " cannot be broadcast to indexing result of shape ", info.src.sizes());
+  at::native::checkIndexTensorTypes(indices, /*allow_int=*/true);
+  at::Tensor to = self;
+  std::vector<at::Tensor> expanded = at::native::expandTensors(self, indices, /*ensure_same_device=*/true);
+  try {
+    expanded = at::expand_outplace(expanded);
+  } catch (const std::exception&) {
+    TORCH_CHECK_INDEX(false, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+                      at::native::shapes_as_str(expanded));
+  }
+  expanded.resize(static_cast<size_t>(self.dim()));
+  if (!at::native::hasContiguousSubspace(expanded)) std::tie(to, expanded) = at::native::transposeToFront(self, expanded);
+
+  // The indexed dimensions lie together: what is assigned has the indices' shape in their place.
+  std::vector<at::Tensor> index;
+  int64_t before = 0;
+  while (before < to.dim() && !expanded[before].defined()) before++;
+  for (int64_t d = before; d < to.dim() && expanded[d].defined(); d++)
+    index.push_back(expanded[d].scalar_type() == at::kLong ? expanded[d] : expanded[d].to(at::kLong));
+  const auto count = static_cast<int64_t>(index.size());
+  const at::IntArrayRef index_sizes = count > 0 ? index[0].sizes() : at::IntArrayRef();
+  c10::DimVector shape(to.sizes().slice(0, before));
+  shape.append(index_sizes.begin(), index_sizes.end());
+  shape.append(to.sizes().begin() + before + count, to.sizes().end());
+  TORCH_CHECK(at::is_expandable_to(value.sizes(), shape), "shape mismatch: value tensor of shape ", value.sizes(),
+              " cannot be broadcast to indexing result of shape ", at::IntArrayRef(shape));
   TORCH_CHECK(value.scalar_type() == self.scalar_type(), "Index put requires the source and destination dtypes match, got ",
               self.scalar_type(), " for the destination and ", value.scalar_type(), " for the source.");
-  at::TensorIteratorConfig config;
-  config.set_check_mem_overlap(false).resize_outputs(false).check_all_same_dtype(false);
-  config.add_output(info.src).add_const_input(value);
-  for (const at::Tensor& index : info.indices) config.add_const_input(index);
-  TensorIterator iter = config.build();
-  if (iter.numel() == 0) return;
-  space_of(iter, 0, 1, info.indexed_sizes, info.indexed_strides)
-      .scatter(self.device(), accumulate ? Update::Add : Update::Assign);
+  const at::Tensor from = value.expand(shape);
+  if (from.numel() == 0) return;
+
+  const int64_t size = self.element_size(), index_dims = static_cast<int64_t>(index_sizes.size());
+  IndexSpace space(self.scalar_type(), static_cast<int>(count));
+  for (int64_t d = from.dim() - 1; d >= 0; d--) {
+    IndexDimension dimension{.size = shape[d], .from = from.stride(d) * size};
+    const int64_t r = d - before;
+    if (r >= 0 && r < index_dims) {
+      dimension.fiber = false;
+      for (int64_t k = 0; k < count; k++) dimension.index[k] = index[k].stride(r) * int64_t(sizeof(int64_t));
+    } else {
+      dimension.to = to.stride(r < 0 ? d : d - index_dims + count) * size;
+    }
+    space.add(dimension);
+  }
+  for (int64_t k = 0; k < count; k++)
+    space.set_index(static_cast<int>(k), index[k], to.size(before + k), to.stride(before + k) * size);
+  space.operands().wrap = true;
+  space.report_as(device::kIndexOutOfRange, 0, self.device());
+  space.operands().to = static_cast<char*>(to.mutable_data_ptr());
+  space.operands().from = static_cast<const char*>(from.const_data_ptr());
+  space.scatter(self.device(), accumulate ? Update::Add : Update::Assign);
 }
 
 void index_fill(TensorIterator& iter, int64_t dim, int64_t size, int64_t stride, const c10::Scalar& value) {

@@ -19,10 +19,22 @@ namespace {
 
 using at::Tensor;
 
-// Upstream has given the output negative strides in the flipped dimensions.
+// Upstream has given the output negative strides in the flipped dimensions; a third operand told it which they are.
 void flip(at::TensorIterator& iter, bool /*quantized*/) {
-  if (iter.numel() > 0)
-    kernels::copy(runtime::current_stream(iter.device(0).index()), operands_of<2>(iter), false, false);
+  if (iter.numel() == 0) return;
+  const Operands<3> all = operands_of<3>(iter);
+  Operands<2> o;
+  o.numel = all.numel;
+  o.ndim = all.ndim;
+  o.compute = all.compute;
+  for (int d = 0; d < o.ndim; d++) o.sizes[d] = all.sizes[d];
+  for (int k = 0; k < 2; k++) {
+    o.dtype[k] = all.dtype[k];
+    o.contiguous[k] = all.contiguous[k];
+    o.data[k] = all.data[k];
+    for (int d = 0; d < o.ndim; d++) o.strides[k][d] = all.strides[k][d];
+  }
+  kernels::copy(runtime::current_stream(iter.device(0).index()), o, false, false);
 }
 
 template <class Index>

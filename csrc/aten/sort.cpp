@@ -42,7 +42,7 @@ void by_rows(const Kernel& kernel, const Tensor& self, const Tensor& values, con
   const Tensor row_indices =
       to_indices.is_contiguous() ? to_indices : empty_on_current_device(to_indices.sizes(), at::kLong);
   const int64_t rows = in.numel() / columns;
-  const Tensor scratch = empty_on_current_device({kernels::sort_scratch_bytes(rows, keep)}, at::kByte);
+  const Tensor scratch = empty_on_current_device({kernels::sort_scratch_bytes(rows, columns)}, at::kByte);
   kernel(stream_of(self), {.in = bytes(in),
                            .dtype = to_dtype(self.scalar_type()),
                            .rows = rows,

@@ -77,7 +77,7 @@ std::tuple<Tensor, Tensor, Tensor> unique_slices(const Tensor& self, int64_t dim
     // Stable sorts from the last column to the first leave the rows in lexicographic order.
     for (int64_t column = slices.size(1) - 1; column >= 0; column--) {
       const Tensor keys = slices.select(1, column).index_select(0, order);
-      order = order.index_select(0, std::get<1>(keys.sort(/*stable=*/true, /*dim=*/0)));
+      order = order.index_select(0, std::get<1>(keys.sort(/*stable=*/std::optional<bool>(true), /*dim=*/0)));
     }
   }
   const Tensor ordered = presorted ? slices : slices.index_select(0, order);

@@ -6,8 +6,8 @@
 //   long rows   least significant digit first; each thread counts and moves its own run of the row, so the order of equal
 //               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all keys
 //               share is passed over
-//   topk        finds the key of the k-th element digit by digit from the top, collects what goes before it and as many
-//               equals as are missing, then sorts those
+//   topk        finds the digit in which the k-th element falls, from the top digit down, each time keeping only what is not
+//               beyond it; then sorts what is left
 // A block handles several rows, one after the other. Called by csrc/aten/sort.cpp. Spec: test/ops/test_sort.py.
 #include "csrc/kernels/sort.h"
 
@@ -206,18 +206,19 @@ struct SortShort {
     const int64_t rows = r.rows - first < rows_per_block ? r.rows - first : rows_per_block;
     const int32_t n = int32_t(r.columns);
     const T* in = reinterpret_cast<const T*>(r.in) + first * n;
-    T* values = reinterpret_cast<T*>(r.values) + first * n;
-    int64_t* indices = r.indices + first * n;
+    T* values = reinterpret_cast<T*>(r.values) + first * r.keep;
+    int64_t* indices = r.indices + first * r.keep;
     block.each(rows * n, [&](int64_t i) { keys[i] = key_of(in[i], flip); });
     block.sync();
     block.each(rows * n, [&](int64_t i) {
-      const int32_t begin = int32_t(i) / n * n, own = int32_t(i) - begin;
+      const int32_t line = int32_t(i) / n, begin = line * n, own = int32_t(i) - begin;
       const Key<T> key = keys[i];
       const Key<T>* row = keys + begin;
       int32_t rank = 0;
       for (int32_t j = 0; j < n; j++) rank += row[j] < key || (row[j] == key && j < own);
-      values[begin + rank] = in[i];
-      indices[begin + rank] = own;
+      if (rank >= r.keep) return;
+      values[line * r.keep + rank] = in[i];
+      indices[line * r.keep + rank] = own;
     });
   }
 };
@@ -236,60 +237,109 @@ struct Topk {
     MB_SHARED(block, uint32_t, counts, kCounts);
     const K flip = r.descending ? K(~K(0)) : K(0);
     const T* in = reinterpret_cast<const T*>(r.in) + row * r.columns;
-    const int64_t n = r.columns, run = device::ceil_div(n, block.threads);
-    const int width = digit_width(block), digits = 1 << width;
-    // Elements whose key agrees with `prefix` above `shift` are still candidates; `missing` of them are kept.
-    uint64_t prefix = 0;
-    int64_t missing = r.keep;
-    int shift = int(sizeof(K) * 8);
-    while (shift > 0) {
-      const int below = shift > width ? shift - width : 0;
-      const uint64_t mask = (uint64_t(1) << (shift - below)) - 1;
-      block.each(int64_t(digits) * block.threads, [&](int64_t c) { counts[c] = 0; });
-      block.sync();
-      block.each(block.threads, [&](int64_t t) {
-        const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
-        for (int64_t i = t * run; i < end; i++) {
-          const uint64_t key = key_of(in[i], flip);
-          if (shift >= 64 || key >> shift == prefix) counts[((key >> below) & mask) * uint64_t(block.threads) + t]++;
-        }
-      });
-      block.sync();
-      // Every thread finds the digit by itself: the table is small and the walk usually short.
-      int64_t before = 0;
-      int digit = 0;
-      for (;; digit++) {
-        int64_t here = 0;
-        for (int t = 0; t < block.threads; t++) here += counts[digit * block.threads + t];
-        if (before + here >= missing || digit == digits - 1) break;
-        before += here;
-      }
-      block.sync();
-      missing -= before;
-      prefix = (shift >= 64 ? 0 : prefix << (shift - below)) | uint64_t(digit);
-      shift = below;
-    }
-    auto pairs = pairs_in<K>(r.scratch + block.index * sort_scratch_bytes(1, r.keep), r.keep);
-    const K last = K(prefix);
-    // Counts of what goes before `last` and of what equals it, in one scan: high and low half.
-    block.template scan<uint64_t>(
-        n, uint64_t(0), Sum{},
-        [&](int64_t i) {
-          const K key = key_of(in[i], flip);
-          return key < last ? uint64_t(1) << 32 : uint64_t(key == last);
-        },
-        [&](int64_t i, uint64_t through) {
-          const K key = key_of(in[i], flip);
-          const int64_t equals = int64_t(through & 0xffffffff);
-          if (key > last || (key == last && equals > missing)) return;
-          const int64_t place = int64_t(through >> 32) + (equals < missing ? equals : missing) - 1;
-          pairs.key[place] = key;
+    const int width = digit_width(block);
+    int shift = int(sizeof(K) * 8) - width;
+    Cut cut = find_cut(block, counts, r.columns, r.keep, shift, width, [&](int64_t i) { return key_of(in[i], flip); });
+
+    // What is not beyond the cut becomes (key, position); later digits look at these only.
+    auto pairs = pairs_in<K>(r.scratch + block.index * sort_scratch_bytes(1, r.columns), r.columns);
+    int64_t n = collect(
+        block, r.columns, shift, cut.digit, [&](int64_t i) { return key_of(in[i], flip); },
+        [&](int64_t i, int64_t place) {
+          pairs.key[place] = key_of(in[i], flip);
           pairs.position[place] = uint32_t(i);
         });
-    block.sync();
+    uint64_t prefix = cut.digit;
+    while (shift > 0 && n > r.keep) {
+      const int next = shift > width ? shift - width : 0;
+      const int bits = shift - next;
+      // Keys before the prefix are kept for certain; the digit at which the cut falls is sought among those equal to it.
+      const uint64_t above = prefix;
+      const int64_t certain = block.template sum<int64_t>(
+          n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < above); });
+      cut = find_cut(
+          block, counts, n, r.keep - certain, next, bits, [&](int64_t i) { return pairs.key[i]; }, above, shift);
+      prefix = (prefix << bits) | cut.digit;
+      shift = next;
+      n = collect(
+          block, n, shift, prefix, [&](int64_t i) { return pairs.key[i]; },
+          [&](int64_t i, int64_t place) {
+            pairs.other_key[place] = pairs.key[i];
+            pairs.other_position[place] = pairs.position[i];
+          });
+      pairs.swap();
+    }
+    // Equals beyond the k-th: the first ones in order are kept.
+    const int64_t before = block.template sum<int64_t>(
+        n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < prefix); });
+    if (n > r.keep) {
+      const int64_t equals = r.keep - before;
+      block.template scan<uint64_t>(
+          n, uint64_t(0), Sum{},
+          [&](int64_t i) {
+            return (uint64_t(pairs.key[i]) >> shift) < prefix ? uint64_t(1) << 32 : uint64_t(1);
+          },
+          [&](int64_t i, uint64_t through) {
+            const int64_t equal = int64_t(through & 0xffffffff);
+            const bool smaller = (uint64_t(pairs.key[i]) >> shift) < prefix;
+            if (!smaller && equal > equals) return;
+            const int64_t place = int64_t(through >> 32) + (equal < equals ? equal : equals) - 1;
+            pairs.other_key[place] = pairs.key[i];
+            pairs.other_position[place] = pairs.position[i];
+          });
+      block.sync();
+      pairs.swap();
+    }
     if (r.sorted && r.keep > kShortRow) radix_sort(block, pairs, r.keep);
     if (r.sorted && r.keep <= kShortRow) rank_sort(block, pairs, r.keep);
     fetch_row(block, pairs, r.keep, in, reinterpret_cast<T*>(r.values) + row * r.keep, r.indices + row * r.keep);
+  }
+
+  // The digit, `bits` wide at `shift`, in which the element number `wanted` falls.
+  struct Cut {
+    uint64_t digit;
+  };
+
+  // Counts only keys that equal `above` from bit `from` up (all of them when `from` is not given).
+  template <class F>
+  MB_DEVICE static Cut find_cut(Block block, uint32_t* counts, int64_t n, int64_t wanted, int shift, int bits, F key,
+                                uint64_t above = 0, int from = 64) {
+    const int digits = 1 << bits;
+    const uint64_t mask = uint64_t(digits) - 1;
+    const int64_t run = device::ceil_div(n, block.threads);
+    block.each(int64_t(digits) * block.threads, [&](int64_t c) { counts[c] = 0; });
+    block.sync();
+    block.each(block.threads, [&](int64_t t) {
+      const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
+      for (int64_t i = t * run; i < end; i++) {
+        const uint64_t k = key(i);
+        if (from >= 64 || k >> from == above) counts[((k >> shift) & mask) * uint64_t(block.threads) + t]++;
+      }
+    });
+    block.sync();
+    // Every thread finds the digit by itself.
+    int64_t before = 0;
+    int digit = 0;
+    for (; digit < digits - 1; digit++) {
+      int64_t here = 0;
+      for (int t = 0; t < block.threads; t++) here += counts[digit * block.threads + t];
+      if (before + here >= wanted) break;
+      before += here;
+    }
+    block.sync();
+    return {uint64_t(digit)};
+  }
+
+  // Calls keep(i, place) for each key that is at most `last` from bit `shift` up, in order; returns how many there are.
+  template <class F, class G>
+  MB_DEVICE static int64_t collect(Block block, int64_t n, int shift, uint64_t last, F key, G keep) {
+    const int64_t count = block.template scan<int64_t>(
+        n, int64_t(0), Sum{}, [&](int64_t i) { return int64_t(uint64_t(key(i)) >> shift <= last); },
+        [&](int64_t i, int64_t through) {
+          if (uint64_t(key(i)) >> shift <= last) keep(i, through - 1);
+        });
+    block.sync();
+    return count;
   }
 };
 
@@ -314,7 +364,12 @@ MB_DEFINE_KERNEL(sort_rows, (Stream stream, const SortRows& r)) {
 MB_DEFINE_KERNEL(topk_rows, (Stream stream, const SortRows& r)) {
   visit<Sortable>(r.dtype, "topk", [&](auto type) {
     using T = std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
-    const int64_t blocks = sort_blocks(r.rows, r.keep);
+    if (r.columns <= kShortRow) {
+      const int64_t rows_per_block = kShortElements / r.columns;
+      return device::launch(stream, {device::ceil_div(r.rows, rows_per_block), kThreads, kShortElements},
+                            SortShort<T>{r, rows_per_block});
+    }
+    const int64_t blocks = sort_blocks(r.rows, r.columns);
     device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4}, Topk<T>{r, blocks});
   });
 }

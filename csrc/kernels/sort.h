@@ -24,11 +24,11 @@ struct SortRows {
 };
 
 // Blocks share out the rows, and each has room to sort one.
-constexpr int64_t sort_blocks(int64_t rows, int64_t keep) {
-  return std::min(rows, std::max<int64_t>(16, std::min<int64_t>(1024, (int64_t(1) << 24) / std::max<int64_t>(1, keep))));
+constexpr int64_t sort_blocks(int64_t rows, int64_t columns) {
+  return std::min(rows, std::max<int64_t>(16, std::min<int64_t>(1024, (int64_t(1) << 24) / std::max<int64_t>(1, columns))));
 }
-constexpr int64_t sort_scratch_bytes(int64_t rows, int64_t keep) {
-  return sort_blocks(rows, keep) * keep * 2 * (int64_t(sizeof(uint64_t)) + int64_t(sizeof(uint32_t)));
+constexpr int64_t sort_scratch_bytes(int64_t rows, int64_t columns) {
+  return sort_blocks(rows, columns) * columns * 2 * (int64_t(sizeof(uint64_t)) + int64_t(sizeof(uint32_t)));
 }
 
 MB_DECLARE_KERNEL(sort_rows, void(Stream stream, const SortRows& rows));
