@@ -14,6 +14,9 @@
 
 namespace mybackend::device {
 
+// The limit of all of CUDA's devices is 4 KiB of arguments; run_grid takes another word.
+constexpr int64_t kMaxKernelBytes = 4080;
+
 struct Block {
   int64_t index;
   int threads;

@@ -14,6 +14,9 @@
 
 namespace mybackend::device {
 
+// A kernel is copied only when it cannot run at once, so its size hardly matters.
+constexpr int64_t kMaxKernelBytes = int64_t(1) << 15;
+
 struct Block {
   int64_t index;
   static constexpr int threads = 1;

@@ -76,6 +76,9 @@ class SharedArena {
   Slot slots_[kPlaces];
 };
 
+// As small as on a GPU, so that tests cut lists as it does.
+constexpr int64_t kMaxKernelBytes = int64_t(1) << 12;
+
 struct Block {
   int64_t index;
   int threads;
