@@ -209,6 +209,7 @@ MB_UNARY(log, Unary::Log)
 MB_UNARY(log10, Unary::Log10)
 MB_UNARY(log1p, Unary::Log1p)
 MB_UNARY(log2, Unary::Log2)
+MB_UNARY(neg, Unary::Neg)
 MB_UNARY(reciprocal, Unary::Reciprocal)
 MB_UNARY(round, Unary::Round)
 MB_UNARY(rsqrt, Unary::Rsqrt)
@@ -221,28 +222,6 @@ MB_UNARY(tan, Unary::Tan)
 MB_UNARY(tanh, Unary::Tanh)
 MB_UNARY(trunc, Unary::Trunc)
 #undef MB_UNARY
-
-namespace {
-
-void check_negation(TensorList self) {
-  check_foreach_api_restrictions(self);
-  TORCH_CHECK(self[0].scalar_type() != c10::kBool,
-              "_foreach_neg: There is a bool tensor in the passed-in TensorList. "
-              "Negation on a bool tensor is not supported. If you are trying to invert a mask, please use the `~`"
-              "or `logical_not()` operator on the individual tensors instead.");
-}
-
-}  // namespace
-
-Tensors _foreach_neg(TensorList self) {
-  check_negation(self);
-  return fast(Unary::Neg, self) ? to_new(self, unary(Unary::Neg, self)) : at::native::foreach_tensor_neg_slow(self);
-}
-
-void _foreach_neg_(TensorList self) {
-  check_negation(self);
-  fast(Unary::Neg, self) ? in_place(self, unary(Unary::Neg, self)) : at::native::foreach_tensor_neg_slow_(self);
-}
 
 // `slow` is what upstream's slow functions are called after.
 #define MB_BINARY_SCALARS(name, slow, op)                                                                       \

@@ -74,11 +74,9 @@ std::vector<Tensor> _foreach_norm_Scalar(TensorList self, const at::Scalar& ord,
 
 std::vector<Tensor> _foreach_max(TensorList self) {
   at::native::check_foreach_api_restrictions(self);
-  if (!takes_fast_route({self}, {}, false, kReal | kInteger)) return at::native::foreach_tensor_max_slow(self);
-  for (const Tensor& tensor : self)
-    TORCH_CHECK(tensor.numel() > 0,
-                "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-                "the 'dim' argument.");
+  bool empty = false;  // an error
+  for (const Tensor& tensor : self) empty = empty || tensor.numel() == 0;
+  if (empty || !takes_fast_route({self}, {}, false, kReal | kInteger)) return at::native::foreach_tensor_max_slow(self);
   std::vector<Tensor> out = numbers_like(self, self[0].options());
   const Tensor partial = partial_results(self, at::toOpMathType(self[0].scalar_type()));
   kernels::foreach_max(foreach::stream_of(self), Lists({out, self}, 1), address_of(partial));

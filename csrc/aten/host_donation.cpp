@@ -3,12 +3,30 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <mutex>
+#include <set>
+
 #include "csrc/aten/host_call.h"
 
 namespace mybackend::aten {
 namespace {
 
 thread_local constinit Donation* offered = nullptr;
+
+// Memory that was given away, for `release`; guarded by its lock.
+std::mutex given_lock;
+std::set<void*> given;
+
+c10::DeleterFnPtr next_deleter = nullptr;
+
+// Also the deleter of raw_allocate's callers, so it sees memory of either kind.
+void release(void* memory) {
+  {
+    std::lock_guard<std::mutex> guard(given_lock);
+    if (given.count(memory) != 0) return;
+  }
+  next_deleter(memory);
+}
 
 // Stands before the CPU allocator of the process; without a donation it only asks one thread-local pointer.
 class DonatingAllocator final : public c10::Allocator {
@@ -17,11 +35,12 @@ class DonatingAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(size_t bytes) override {
     if (offered != nullptr) [[unlikely]] {
-      if (void* memory = Donation::take(bytes)) return c10::DataPtr(memory, c10::Device(c10::DeviceType::CPU));
+      if (void* memory = Donation::take(bytes))
+        return c10::DataPtr(memory, memory, &release, c10::Device(c10::DeviceType::CPU));
     }
     return next_->allocate(bytes);
   }
-  c10::DeleterFnPtr raw_deleter() const override { return next_->raw_deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override { return next_deleter == nullptr ? nullptr : &release; }
   bool is_simple_data_ptr(const c10::DataPtr& pointer) const override { return next_->is_simple_data_ptr(pointer); }
   void copy_data(void* to, const void* from, size_t bytes) const override { next_->copy_data(to, from, bytes); }
 
@@ -32,6 +51,7 @@ class DonatingAllocator final : public c10::Allocator {
 void stand_before_cpu_allocator() {
   [[maybe_unused]] static const bool once = [] {
     static DonatingAllocator allocator(c10::GetCPUAllocator());
+    next_deleter = c10::GetCPUAllocator()->raw_deleter();
     c10::SetCPUAllocator(&allocator, /*priority=*/255);
     return true;
   }();
@@ -48,15 +68,19 @@ Donation::Donation(std::initializer_list<at::Tensor> tensors) : outer_(offered) 
 
 Donation::~Donation() {
   offered = outer_;
+  std::lock_guard<std::mutex> guard(given_lock);
+  for (size_t i = 0; i < count_; i++)
+    if (taken_[i]) given.erase(tensors_[i].mutable_data_ptr());
 }
 
-void* Donation::take(size_t bytes) noexcept {
+void* Donation::take(size_t bytes) {
   Donation& donation = *offered;
   for (size_t i = 0; i < donation.count_; i++) {
     const at::Tensor& tensor = donation.tensors_[i];
     if (!donation.taken_[i] && tensor.defined() && tensor.nbytes() == bytes && bytes > 0) {
       donation.taken_[i] = true;
-      return tensor.mutable_data_ptr();
+      std::lock_guard<std::mutex> guard(given_lock);
+      return *given.insert(tensor.mutable_data_ptr()).first;
     }
   }
   return nullptr;

@@ -30,7 +30,7 @@ class Donation {
   void settle(size_t i, const at::Tensor& result);
 
   // Memory for an allocation of `bytes`, or nullptr.
-  static void* take(size_t bytes) noexcept;
+  static void* take(size_t bytes);
 
  private:
   std::array<at::Tensor, kMost> tensors_;
