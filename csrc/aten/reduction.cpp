@@ -7,6 +7,7 @@ namespace mybackend::aten {
 namespace {
 
 constexpr int kArrays = 3;  // input, output 0, output 1
+constexpr int kMostDims = 64;  // what a tensor may have
 
 struct Dimension {
   int64_t size;
@@ -54,7 +55,7 @@ class Group {
 
  private:
   int count_ = 0;
-  c10::SmallVector<Dimension, 64> dimensions_ = c10::SmallVector<Dimension, 64>(64);
+  Dimension dimensions_[kMostDims];  // the first `count_`
 };
 
 void describe(Reduction& r, Group& reduced, Group& kept) {
@@ -79,7 +80,7 @@ void describe(Reduction& r, Group& reduced, Group& kept) {
 
 Reduction reduction_of(const at::TensorIteratorBase& iter) {
   const int outputs = iter.noutputs();
-  TORCH_INTERNAL_ASSERT(outputs <= 2 && iter.ntensors() == outputs + 1 && iter.ndim() <= 64);
+  TORCH_INTERNAL_ASSERT(outputs <= 2 && iter.ntensors() == outputs + 1 && iter.ndim() <= kMostDims);
   Reduction r;
   r.in_dtype = to_dtype(iter.dtype(outputs));
   r.in = static_cast<const char*>(iter.data_ptr(outputs));
@@ -98,7 +99,7 @@ Reduction reduction_of(const at::TensorIteratorBase& iter) {
 
 Reduction reduction_over(const at::Tensor& self, std::optional<int64_t> dim, const at::Tensor& out0,
                          const at::Tensor& out1) {
-  TORCH_INTERNAL_ASSERT(self.dim() <= 64);
+  TORCH_INTERNAL_ASSERT(self.dim() <= kMostDims);
   Reduction r;
   const at::Tensor* outputs[2] = {&out0, &out1};
   r.in_dtype = to_dtype(self.scalar_type());
