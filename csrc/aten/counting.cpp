@@ -33,6 +33,28 @@ void is_in(const Tensor& elements, const Tensor& test_elements, bool invert, con
   out.copy_(invert ? at::ne(wide, candidates).all(-1) : at::eq(wide, candidates).any(-1));
 }
 
+Tensor histogram(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
+  TORCH_CHECK(bins > 0, "bins must be > 0");
+  double low = min.toDouble(), high = max.toDouble();
+  const Tensor x = self.reshape({-1});
+  if (low == high && x.numel() > 0) {
+    const auto [smallest, largest] = at::aminmax(x);
+    low = smallest.item<double>();
+    high = largest.item<double>();
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
+  TORCH_CHECK(low < high, "max must be larger than min");
+  const Tensor inside = x.ge(low).logical_and_(x.le(high));
+  const Tensor place = x.sub(low).mul(static_cast<double>(bins)).div(high - low).to(c10::kLong).clamp_max_(bins - 1);
+  // What is out of range goes to a bin beyond the last, which is left off.
+  const Tensor bin = at::where(inside, place, at::Scalar(bins));
+  return count_in_bins(bin, at::ones({x.numel()}, self.options()), bins + 1).narrow(0, 0, bins).clone();
+}
+
 }  // namespace
 
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights_option, int64_t minlength) {
@@ -55,29 +77,11 @@ Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights_option,
 }
 
 Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max) {
-  TORCH_CHECK(bins > 0, "bins must be > 0");
-  double low = min.toDouble(), high = max.toDouble();
-  const Tensor x = self.reshape({-1});
-  if (low == high && x.numel() > 0) {
-    const auto [smallest, largest] = at::aminmax(x);
-    low = smallest.item<double>();
-    high = largest.item<double>();
-  }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
-  TORCH_CHECK(low < high, "max must be larger than min");
-  const Tensor inside = x.ge(low).logical_and_(x.le(high));
-  const Tensor place = x.sub(low).mul(static_cast<double>(bins)).div(high - low).to(c10::kLong).clamp_max_(bins - 1);
-  // What is out of range goes to a bin beyond the last, which is left off.
-  const Tensor bin = at::where(inside, place, at::Scalar(bins));
-  return count_in_bins(bin, at::ones({x.numel()}, self.options()), bins + 1).narrow(0, 0, bins).clone();
+  return histogram(self, bins, min, max);
 }
 
 Tensor& histc_out(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, Tensor& out) {
-  const Tensor result = histc(self, bins, min, max);
+  const Tensor result = histogram(self, bins, min, max);
   TORCH_CHECK(out.scalar_type() == result.scalar_type(), "torch.histogram: input tensor and hist tensor should have the same ",
               "dtype, but got input ", self.scalar_type(), " and hist ", out.scalar_type());
   at::native::resize_output(out, result.sizes());

@@ -1,5 +1,4 @@
 // Reductions without code that CPU and CUDA share: count_nonzero, equal, trace.
-#include <ATen/NamedTensorUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/eq.h>
 
@@ -23,8 +22,6 @@ Tensor count_nonzero_dim_IntList(const Tensor& self, at::IntArrayRef dim) {
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
-  if (!at::namedinference::are_names_equal(self.unsafeGetTensorImpl(), other.unsafeGetTensorImpl())) return false;
-  at::NoNamesGuard guard;
   TORCH_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: ", self.device(),
               " and ", other.device());
   if (self.sizes() != other.sizes()) return false;

@@ -1,6 +1,5 @@
 // kthvalue, median and nanmedian; upstream's CPU and CUDA functions are separate, so their checks and wording are repeated.
 #include <ATen/MemoryOverlap.h>
-#include <ATen/NamedTensorUtils.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/Resize.h>
@@ -43,7 +42,6 @@ std::tuple<Tensor&, Tensor&> median_along(const Tensor& self, int64_t dim_given,
   const auto sizes = sizes_without(self, dim, keepdim);
   at::native::resize_output(values, sizes);
   at::native::resize_output(indices, sizes);
-  at::NoNamesGuard guard;
   if (self.dim() == 0 || self.numel() == 0) {
     if (self.numel() > 0) {
       values.fill_(self);
@@ -52,14 +50,10 @@ std::tuple<Tensor&, Tensor&> median_along(const Tensor& self, int64_t dim_given,
   } else {
     select(self, dim, values, indices, place, 0);
   }
-  guard.reset();
-  at::namedinference::propagate_names_for_reduction(values, self, dim, keepdim);
-  at::namedinference::propagate_names_for_reduction(indices, self, dim, keepdim);
   return std::forward_as_tuple(values, indices);
 }
 
 Tensor median_of_all(const Tensor& self, Place place) {
-  at::NoNamesGuard guard;
   Tensor result = at::empty({}, self.options());
   if (self.numel() == 0) return result.fill_(std::numeric_limits<float>::quiet_NaN());
   select(self, std::nullopt, result, {}, place, 0);
@@ -79,16 +73,12 @@ std::tuple<Tensor&, Tensor&> kthvalue_values(const Tensor& self, int64_t k, int6
   const auto sizes = sizes_without(self, dim, keepdim);
   at::native::resize_output(values, sizes);
   at::native::resize_output(indices, sizes);
-  at::NoNamesGuard guard;
   if (self.dim() == 0 && self.numel() == 1) {
     values.copy_(self);
     indices.zero_();
   } else if (self.numel() > 0) {
     select(self, dim, values, indices, Place::Given, k - 1);
   }
-  guard.reset();
-  at::namedinference::propagate_names_for_reduction(values, self, dim, keepdim);
-  at::namedinference::propagate_names_for_reduction(indices, self, dim, keepdim);
   return std::forward_as_tuple(values, indices);
 }
 

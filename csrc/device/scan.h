@@ -1,4 +1,4 @@
-// What cumulative operations are made of: Scan describes one, scan_row and scan_columns run it.
+// What cumulative operations are made of: scan_row and scan_columns, over what a Scan describes.
 //
 // An operation is a struct:
 //   Input, Acc                  as in csrc/kernels/reduce.h
@@ -10,22 +10,7 @@
 #pragma once
 
 #include "csrc/device/fold.h"
-
-namespace mybackend {
-
-// `lines` lines of n elements each. Strides are in bytes; a line is one element of the kept dimensions.
-struct Scan {
-  DType in_dtype;
-  DType out_dtype[2];
-  const char* in;
-  char* out[2];  // values and, or null, positions; may be the input itself
-  int64_t n, lines;
-  int64_t in_stride, out_stride[2];
-  int kept;
-  int64_t kept_size[kMaxDims], kept_stride[kMaxDims], kept_out_stride[2][kMaxDims];
-};
-
-}  // namespace mybackend
+#include "csrc/device/scan_data.h"
 
 #if defined(__CUDACC__) || defined(MB_TEST_THREADS)
 #include "csrc/device/scan_threads.h"

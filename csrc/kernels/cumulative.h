@@ -2,7 +2,7 @@
 #pragma once
 
 #include "csrc/device/kernel.h"
-#include "csrc/device/scan.h"
+#include "csrc/device/scan_data.h"
 
 namespace mybackend::kernels {
 using device::Stream;

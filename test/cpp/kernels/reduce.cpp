@@ -49,6 +49,8 @@ std::vector<int64_t> numbers(int64_t count) {
   return values;
 }
 
+const bool linked = (test::use_linked_kernels(), true);
+
 template <class Run>
 void agrees_for_all_threads(Run run) {
   // Rows, wide columns, narrow columns that are folded in groups, and each of them cut into parts.
