@@ -25,12 +25,6 @@ void reduce(TensorIterator& iter) {
   kernel(stream_of(iter), reduction_of(iter), workspace);
 }
 
-void mean(TensorIterator& iter) {
-  DeviceWorkspace workspace;
-  const double factor = static_cast<double>(iter.num_output_elements()) / static_cast<double>(iter.numel());
-  kernels::reduce_mean(stream_of(iter), reduction_of(iter), workspace, factor);
-}
-
 void norm(TensorIterator& iter, const c10::Scalar& order) {
   const double p = order.toDouble();
   if (iter.numel() == 0) {
@@ -82,7 +76,7 @@ namespace ours = mybackend::aten;
 namespace kernels = mybackend::kernels;
 REGISTER_PRIVATEUSE1_DISPATCH(sum_stub, &ours::reduce<kernels::reduce_sum>)
 REGISTER_PRIVATEUSE1_DISPATCH(nansum_stub, &ours::reduce<kernels::reduce_nansum>)
-REGISTER_PRIVATEUSE1_DISPATCH(mean_stub, &ours::mean)
+REGISTER_PRIVATEUSE1_DISPATCH(mean_stub, &ours::reduce<kernels::reduce_mean>)
 REGISTER_PRIVATEUSE1_DISPATCH(prod_stub, &ours::reduce<kernels::reduce_prod>)
 REGISTER_PRIVATEUSE1_DISPATCH(norm_stub, &ours::norm)
 REGISTER_PRIVATEUSE1_DISPATCH(and_stub, &ours::reduce<kernels::reduce_all>)

@@ -37,7 +37,7 @@ struct Counted {
 void run_logic(Stream stream, const Reduction& r, const Workspace& workspace, bool all) {
   visit<Everything>(compute_dtype(r.in_dtype), all ? "all" : "any", [&](auto type) {
     using T = typename decltype(type)::type;
-    run_reduction(stream, r, workspace, Found<T>{{uint8_t(0), {uint8_t(all)}, {all}}});
+    run_reduction(stream, r, workspace, Found<T>{{uint8_t(0), {}, {uint8_t(all)}, {all}}});
   });
 }
 

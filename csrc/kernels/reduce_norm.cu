@@ -72,7 +72,7 @@ MB_DEFINE_KERNEL(reduce_norm,
     if (p == 0) return run(SumOf<T, A, NotZero>{A(0)});
     if (p == kInfinity) return run(FoldOf<T, A, device::Larger, Magnitude>{A(0)});
     if (p == -kInfinity) return run(FoldOf<T, A, device::Smaller, Magnitude>{device::highest_of<A>()});
-    run(SumOf<T, A, Power<A>, PowerRoot<A>>{A(0), {A(p)}, {power_sum ? A(1) : A(1 / p)}});
+    run(SumOf<T, A, Power<A>, PowerRoot<A>>{A(0), {}, {A(p)}, {power_sum ? A(1) : A(1 / p)}});
   });
 }
 

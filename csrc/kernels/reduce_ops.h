@@ -19,9 +19,9 @@ struct FoldOf {
   using Acc = device::One<A>;
   static constexpr bool positions = false;
   A start;
+  Fn fn{};
   Term of{};
   Finish finish{};
-  static constexpr Fn fn{};
 
   MB_DEVICE Acc identity() const { return {start}; }
   MB_DEVICE Acc combine(Acc x, Acc y) const { return {fn(x.a, y.a)}; }

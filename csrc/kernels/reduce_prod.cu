@@ -24,7 +24,7 @@ struct Bits {
 }  // namespace
 
 MB_DEFINE_KERNEL(reduce_prod, (Stream stream, const Reduction& r, const Workspace& workspace)) {
-  visit<Join<Floats, Integers, Complexes>>(compute_dtype(r.in_dtype), "prod", [&](auto type) {
+  visit<Join<Floats, Integers, Booleans, Complexes>>(compute_dtype(r.in_dtype), "prod", [&](auto type) {
     using T = typename decltype(type)::type;
     run_reduction(stream, r, workspace, FoldOf<T, T, device::Multiply>{T(1)});
   });

@@ -18,15 +18,15 @@ struct ZeroForNan {
 };
 
 template <class A>
-struct Scaled {
-  A factor;
-  MB_DEVICE A operator()(A x) const { return x * factor; }
+struct Divided {
+  Real<A> count;
+  MB_DEVICE A operator()(A x) const { return x / count; }
 };
 
 }  // namespace
 
 MB_DEFINE_KERNEL(reduce_sum, (Stream stream, const Reduction& r, const Workspace& workspace)) {
-  visit<Join<Floats, Integers, Complexes>>(compute_dtype(r.in_dtype), "sum", [&](auto type) {
+  visit<Join<Floats, Integers, Booleans, Complexes>>(compute_dtype(r.in_dtype), "sum", [&](auto type) {
     using T = typename decltype(type)::type;
     run_reduction(stream, r, workspace, SumOf<T, T>{T(0)});
   });
@@ -39,10 +39,10 @@ MB_DEFINE_KERNEL(reduce_nansum, (Stream stream, const Reduction& r, const Worksp
   });
 }
 
-MB_DEFINE_KERNEL(reduce_mean, (Stream stream, const Reduction& r, const Workspace& workspace, double factor)) {
+MB_DEFINE_KERNEL(reduce_mean, (Stream stream, const Reduction& r, const Workspace& workspace)) {
   visit<Join<Floats, Complexes>>(compute_dtype(r.in_dtype), "mean", [&](auto type) {
     using T = typename decltype(type)::type;
-    run_reduction(stream, r, workspace, SumOf<T, T, Same, Scaled<T>>{T(0), {}, {T(Real<T>(factor))}});
+    run_reduction(stream, r, workspace, SumOf<T, T, Same, Divided<T>>{T(0), {}, {}, {Real<T>(r.count)}});
   });
 }
 

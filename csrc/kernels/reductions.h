@@ -12,8 +12,7 @@ using device::Stream;
 
 MB_DECLARE_KERNEL(reduce_sum, void(Stream stream, const Reduction& r, const Workspace& workspace));
 MB_DECLARE_KERNEL(reduce_nansum, void(Stream stream, const Reduction& r, const Workspace& workspace));
-// The sum times `factor`.
-MB_DECLARE_KERNEL(reduce_mean, void(Stream stream, const Reduction& r, const Workspace& workspace, double factor));
+MB_DECLARE_KERNEL(reduce_mean, void(Stream stream, const Reduction& r, const Workspace& workspace));
 MB_DECLARE_KERNEL(reduce_prod, void(Stream stream, const Reduction& r, const Workspace& workspace));
 
 // The vector norm of order p, or with `power_sum` the sum of |x|^p alone. The output is real.
