@@ -60,8 +60,8 @@ Tensor histogram(const Tensor& self, int64_t bins, const at::Scalar& min, const 
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights_option, int64_t minlength) {
   const Tensor weights = weights_option.value_or(Tensor());
   TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
-  TORCH_CHECK(at::isIntegralType(self.scalar_type(), /*includeBool=*/false),
-              "\"bincount\" not implemented for '", at::toString(self.scalar_type()), "'");
+  TORCH_CHECK(at::isIntegralType(self.scalar_type(), /*includeBool=*/false), "\"bincount\" not implemented for '",
+              at::toString(self.scalar_type()), "'");
   if (self.dim() == 1 && self.numel() == 0) return at::zeros({minlength}, self.options().dtype(c10::kLong));
   TORCH_CHECK(self.dim() == 1 && self.min().item<int64_t>() >= 0,
               "bincount only supports 1-d non-negative integral inputs.");
@@ -82,8 +82,9 @@ Tensor histc(const Tensor& self, int64_t bins, const at::Scalar& min, const at::
 
 Tensor& histc_out(const Tensor& self, int64_t bins, const at::Scalar& min, const at::Scalar& max, Tensor& out) {
   const Tensor result = histogram(self, bins, min, max);
-  TORCH_CHECK(out.scalar_type() == result.scalar_type(), "torch.histogram: input tensor and hist tensor should have the same ",
-              "dtype, but got input ", self.scalar_type(), " and hist ", out.scalar_type());
+  TORCH_CHECK(out.scalar_type() == result.scalar_type(),
+              "torch.histogram: input tensor and hist tensor should have the same ", "dtype, but got input ",
+              self.scalar_type(), " and hist ", out.scalar_type());
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
 }

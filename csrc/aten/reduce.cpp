@@ -16,8 +16,12 @@ namespace {
 using at::Tensor;
 using at::TensorIterator;
 
-device::Stream stream_of(const at::TensorIteratorBase& iter) { return runtime::current_stream(iter.device(0).index()); }
-device::Stream stream_of(const Tensor& tensor) { return runtime::current_stream(tensor.device().index()); }
+device::Stream stream_of(const at::TensorIteratorBase& iter) {
+  return runtime::current_stream(iter.device(0).index());
+}
+device::Stream stream_of(const Tensor& tensor) {
+  return runtime::current_stream(tensor.device().index());
+}
 
 template <auto& kernel>
 void reduce(TensorIterator& iter) {
@@ -47,7 +51,8 @@ void position(TensorIterator& iter) {
 }
 
 template <auto& kernel>
-void value_and_position(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool /*keepdim*/) {
+void value_and_position(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+                        bool /*keepdim*/) {
   DeviceWorkspace workspace;
   kernel(stream_of(self), reduction_over(self, dim, values, indices), workspace);
 }

@@ -1,5 +1,5 @@
-// var, std and their *_mean forms: upstream's functions refuse devices they do not know, so theirs are repeated here, with
-// the same checks and wording. Complex numbers are handled as two real arrays.
+// var, std and their *_mean forms: upstream's functions refuse devices they do not know, so theirs are repeated here,
+// with the same checks and wording. Complex numbers are handled as two real arrays.
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/complex.h>
@@ -25,9 +25,10 @@ void run(const char* name, TensorIterator& iter, const std::optional<Scalar>& co
   const double correction = correction_option.value_or(1).toDouble();
   const int64_t count = iter.num_output_elements() == 0 ? 0 : iter.numel() / iter.num_output_elements();
   if (static_cast<double>(count) - correction <= 0)
-    TORCH_WARN(name,
-               "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-               "divided by output numel).");
+    TORCH_WARN(
+        name,
+        "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+        "divided by output numel).");
   if (iter.numel() == 0) {
     for (int k = 0; k < iter.noutputs(); k++) iter.output(k).fill_(std::numeric_limits<double>::quiet_NaN());
     return;
@@ -90,7 +91,8 @@ std::tuple<Tensor, Tensor> spread_and_mean(const char* name, const Tensor& self,
 
 }  // namespace
 
-Tensor var_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) {
+Tensor var_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                      bool keepdim) {
   Tensor result = at::empty({0}, real_options(self));
   return spread_out("var", result, self, dim, correction, keepdim, false);
 }
@@ -100,7 +102,8 @@ Tensor& var_correction_out(const Tensor& self, OptionalIntArrayRef dim, const st
   return spread_out("var", out, self, dim, correction, keepdim, false);
 }
 
-Tensor std_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) {
+Tensor std_correction(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction,
+                      bool keepdim) {
   Tensor result = at::empty({0}, real_options(self));
   return spread_out("std", result, self, dim, correction, keepdim, true);
 }

@@ -6,7 +6,7 @@
 namespace mybackend::aten {
 namespace {
 
-constexpr int kArrays = 3;  // input, output 0, output 1
+constexpr int kArrays = 3;     // input, output 0, output 1
 constexpr int kMostDims = 64;  // what a tensor may have
 
 struct Dimension {

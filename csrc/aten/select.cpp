@@ -1,4 +1,5 @@
-// kthvalue, median and nanmedian; upstream's CPU and CUDA functions are separate, so their checks and wording are repeated.
+// kthvalue, median and nanmedian; upstream's CPU and CUDA functions are separate, so their checks and wording are
+// repeated.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
@@ -19,7 +20,8 @@ using kernels::Place;
 
 void select(const Tensor& self, std::optional<int64_t> dim, const Tensor& values, const Tensor& indices, Place place,
             int64_t k) {
-  kernels::select_place(runtime::current_stream(self.device().index()), reduction_over(self, dim, values, indices), place, k);
+  kernels::select_place(runtime::current_stream(self.device().index()), reduction_over(self, dim, values, indices),
+                        place, k);
 }
 
 std::vector<int64_t> sizes_without(const Tensor& self, int64_t dim, bool keepdim) {
@@ -62,8 +64,8 @@ Tensor median_of_all(const Tensor& self, Place place) {
 
 }  // namespace
 
-std::tuple<Tensor&, Tensor&> kthvalue_values(const Tensor& self, int64_t k, int64_t dim_given, bool keepdim, Tensor& values,
-                                             Tensor& indices) {
+std::tuple<Tensor&, Tensor&> kthvalue_values(const Tensor& self, int64_t k, int64_t dim_given, bool keepdim,
+                                             Tensor& values, Tensor& indices) {
   const int64_t dim = at::maybe_wrap_dim(dim_given, self.dim(), /*wrap_scalar=*/true);
   const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
@@ -82,8 +84,12 @@ std::tuple<Tensor&, Tensor&> kthvalue_values(const Tensor& self, int64_t k, int6
   return std::forward_as_tuple(values, indices);
 }
 
-Tensor median(const Tensor& self) { return median_of_all(self, Place::Median); }
-Tensor nanmedian(const Tensor& self) { return median_of_all(self, Place::NanMedian); }
+Tensor median(const Tensor& self) {
+  return median_of_all(self, Place::Median);
+}
+Tensor nanmedian(const Tensor& self) {
+  return median_of_all(self, Place::NanMedian);
+}
 
 std::tuple<Tensor&, Tensor&> median_dim_values(const Tensor& self, int64_t dim, bool keepdim, Tensor& values,
                                                Tensor& indices) {

@@ -6,7 +6,8 @@
 //   fold_columns(...)                    many results side by side, each over its own column
 //   visit_stored<T>(dtype, f)            which `Stored` types a kernel has to be compiled for
 //
-//   C++ compiler, one thread    rows as vectors of accumulators, elements converted a chunk at a time; columns as arrays of
+//   C++ compiler, one thread    rows as vectors of accumulators, elements converted a chunk at a time; columns as
+//   arrays of
 //                               accumulators, row after row
 //   nvcc, or N threads          elements read and converted one by one, columns one to a thread
 #pragma once

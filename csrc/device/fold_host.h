@@ -6,7 +6,8 @@
 
 namespace mybackend::device {
 
-// Elements a reader hands out at a time: they stay in the first-level cache, and a float sum over them has short chains.
+// Elements a reader hands out at a time: they stay in the first-level cache, and a float sum over them has short
+// chains.
 constexpr int64_t kFoldChunk = 2048;
 constexpr int64_t kStrip = 512;  // columns folded side by side
 
@@ -59,10 +60,11 @@ MB_DEVICE int64_t fold_first(Block block, int64_t n, F f) {
   return n;
 }
 
-// `total` and the elements x[0..n) at positions p, ..., each with its position. The best value is found first; its position
-// is looked for only when it beats the one known.
+// `total` and the elements x[0..n) at positions p, ..., each with its position. The best value is found first; its
+// position is looked for only when it beats the one known.
 template <class Op, class X>
-MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op::Acc total, int64_t n, int64_t p, X x) {
+MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op::Acc total, int64_t n, int64_t p,
+                                          X x) {
   using T = typename Op::Input;
   const T best = fold<T>(block, n, op.identity().a, typename Op::Order{}, [=](int64_t i) { return x[i]; });
   if (!op.beats({best, p}, total)) return total;
@@ -85,10 +87,12 @@ class RowReader {
   MB_DEVICE int64_t longest(const Reduction&, int64_t remaining) const { return std::min(remaining, kFoldChunk); }
 
   const T* read(const Reduction& r, const char* base, int64_t position, int64_t n) {
-    if (r.reduced <= 1) return read_run(base + (r.reduced == 0 ? 0 : position * r.reduced_stride[0]), stride(r), n, r.in_dtype);
+    if (r.reduced <= 1)
+      return read_run(base + (r.reduced == 0 ? 0 : position * r.reduced_stride[0]), stride(r), n, r.in_dtype);
     int64_t index = position % r.reduced_size[0];
     if (index + n <= r.reduced_size[0])
-      return read_run(base + offset_of(position, r.reduced, r.reduced_size, r.reduced_stride), stride(r), n, r.in_dtype);
+      return read_run(base + offset_of(position, r.reduced, r.reduced_size, r.reduced_stride), stride(r), n,
+                      r.in_dtype);
     T* to = buffer_;
     while (n > 0) {
       const int64_t run = std::min(n, r.reduced_size[0] - index);

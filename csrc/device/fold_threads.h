@@ -15,16 +15,18 @@ MB_DEVICE T fold(Block block, int64_t n, T identity, Op op, F f) {
 // Position of the first element of f(0..n) that is true, or n.
 template <class F>
 MB_DEVICE int64_t fold_first(Block block, int64_t n, F f) {
-  return block.reduce<int64_t>(n, n, [](int64_t a, int64_t b) { return a < b ? a : b; },
-                               [&](int64_t i) { return f(i) ? i : n; });
+  return block.reduce<int64_t>(
+      n, n, [](int64_t a, int64_t b) { return a < b ? a : b; }, [&](int64_t i) { return f(i) ? i : n; });
 }
 
 // `total` and the elements x[0..n) at positions p, ..., each with its position; see fold_host.h.
 template <class Op, class X>
-MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op::Acc total, int64_t n, int64_t p, X x) {
+MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op::Acc total, int64_t n, int64_t p,
+                                          X x) {
   using Acc = typename Op::Acc;
-  return op.combine(total, block.reduce<Acc>(n, op.identity(), [&](Acc a, Acc b) { return op.combine(a, b); },
-                                             [&](int64_t i) { return op.term(x[i], p + i); }));
+  return op.combine(total, block.reduce<Acc>(
+                               n, op.identity(), [&](Acc a, Acc b) { return op.combine(a, b); },
+                               [&](int64_t i) { return op.term(x[i], p + i); }));
 }
 
 template <class T, class Stored>
@@ -52,7 +54,9 @@ class RowReader {
   MB_DEVICE int64_t longest(const Reduction&, int64_t remaining) const {
     return remaining < kFoldChunk ? remaining : kFoldChunk;
   }
-  MB_DEVICE Elements read(const Reduction& r, const char* base, int64_t position, int64_t) { return {r, base, position}; }
+  MB_DEVICE Elements read(const Reduction& r, const char* base, int64_t position, int64_t) {
+    return {r, base, position};
+  }
   MB_DEVICE Run read_run(const char* from, int64_t stride, int64_t, DType) { return {from, stride}; }
 };
 

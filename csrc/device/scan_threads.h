@@ -20,8 +20,7 @@ MB_DEVICE typename Op::Acc scan_row(Block block, const Op& op, const Scan& s, co
         return op.term(read_one<typename Op::Input, Stored>(in + (begin + i) * s.in_stride), begin + i);
       },
       [&](int64_t i, Acc acc) {
-        if (write)
-          store_result(op, s, out0 + (begin + i) * s.out_stride[0], out1 + (begin + i) * s.out_stride[1], acc);
+        if (write) store_result(op, s, out0 + (begin + i) * s.out_stride[0], out1 + (begin + i) * s.out_stride[1], acc);
       });
 }
 
@@ -32,7 +31,8 @@ MB_DEVICE void scan_columns(Block block, const Op& op, const Scan& s, const char
   block.each(width, [&](int64_t i) {
     auto acc = carry[i];
     for (int64_t p = begin; p < end; p++) {
-      acc = op.combine(acc, op.term(read_one<typename Op::Input, Stored>(in + p * s.in_stride + i * s.kept_stride[0]), p));
+      acc = op.combine(acc,
+                       op.term(read_one<typename Op::Input, Stored>(in + p * s.in_stride + i * s.kept_stride[0]), p));
       if (write)
         store_result(op, s, out0 + p * s.out_stride[0] + i * s.kept_out_stride[0][0],
                      out1 + p * s.out_stride[1] + i * s.kept_out_stride[1][0], acc);

@@ -126,8 +126,9 @@ struct ReduceColumns {
       const int64_t tail = part + 1 == plan.parts ? plan.tail - first : 0;
       fold([&](int64_t i, Acc acc) {
         if (i < tail)
-          acc = op.combine(acc, op.term(device::read_one<typename Op::Input, Stored>(row(r.count) + i * r.kept_stride[0],
-                                                                                     r.in_dtype), r.count));
+          acc = op.combine(acc, op.term(device::read_one<typename Op::Input, Stored>(
+                                            row(r.count) + i * r.kept_stride[0], r.in_dtype),
+                                        r.count));
         partial[part * r.outputs + output + i] = acc;
       });
     } else {
@@ -161,7 +162,8 @@ struct CombineParts {
           [&](int64_t i, Acc acc) { store(first + i, acc); });
     } else {
       const int64_t output = block.index;
-      const Acc acc = device::fold_accumulators(block, op, parts, [&](int64_t p) { return partial[p * r.outputs + output]; });
+      const Acc acc =
+          device::fold_accumulators(block, op, parts, [&](int64_t p) { return partial[p * r.outputs + output]; });
       if (block.thread == 0) store(output, acc);
     }
   }
@@ -185,7 +187,8 @@ void run_reduction(Stream stream, const Reduction& given, const Workspace& works
       device::launch(stream, {blocks, int(width), plan.part * width}, ReduceColumns<Op, Stored>{r, plan, op, partial});
     } else {
       const int threads = plan.part <= 1024 ? 32 : plan.part <= 4096 ? 128 : 256;
-      device::launch(stream, {plan.parts * r.outputs, threads, plan.part}, ReduceRows<Op, Stored>{r, plan, op, partial});
+      device::launch(stream, {plan.parts * r.outputs, threads, plan.part},
+                     ReduceRows<Op, Stored>{r, plan, op, partial});
     }
   });
   if (!staged) return;

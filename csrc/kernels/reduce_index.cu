@@ -1,6 +1,5 @@
-// The value that wins and where: argmax, argmin and the (values, indices) form of max and min. The first of equal values
-// wins, and the first NaN wins over everything.
-// Called by csrc/aten/reduce.cpp. Spec: test/ops/test_reduce.py.
+// The value that wins and where: argmax, argmin and the (values, indices) form of max and min. The first of equal
+// values wins, and the first NaN wins over everything. Called by csrc/aten/reduce.cpp. Spec: test/ops/test_reduce.py.
 #include "csrc/kernels/reduce.h"
 #include "csrc/kernels/reductions.h"
 
@@ -15,9 +14,7 @@ struct Winner {
   static constexpr bool positions = true;
   static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
 
-  MB_DEVICE Acc identity() const {
-    return {largest ? device::lowest_of<T>() : device::highest_of<T>(), kNowhere};
-  }
+  MB_DEVICE Acc identity() const { return {largest ? device::lowest_of<T>() : device::highest_of<T>(), kNowhere}; }
   // Whether y takes the place of x.
   MB_DEVICE bool beats(Acc y, Acc x) const {
     const bool better = largest ? y.a > x.a : y.a < x.a;

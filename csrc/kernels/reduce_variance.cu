@@ -47,8 +47,8 @@ struct Moments {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(reduce_variance, (Stream stream, const Reduction& r, const Workspace& workspace, double correction,
-                                   bool take_root)) {
+MB_DEFINE_KERNEL(reduce_variance,
+                 (Stream stream, const Reduction& r, const Workspace& workspace, double correction, bool take_root)) {
   visit<Floats>(compute_dtype(r.in_dtype), take_root ? "std" : "var", [&](auto type) {
     using T = typename decltype(type)::type;
     run_reduction(stream, r, workspace, Moments<T>{correction, take_root});

@@ -67,19 +67,23 @@ struct ScanLines {
       Acc* const kept = carry == nullptr ? nullptr : carry + part * s.lines + line;
       block.each(width, [&](int64_t i) { start[i] = kept == nullptr || !write ? op.identity() : kept[i]; });
       block.sync();
-      device::scan_columns<Op, Stored>(block, op, s, in(line), out(line, 0), out(line, 1), width, begin, end, start, write);
+      device::scan_columns<Op, Stored>(block, op, s, in(line), out(line, 0), out(line, 1), width, begin, end, start,
+                                       write);
       block.sync();
       if (!write) block.each(width, [&](int64_t i) { kept[i] = start[i]; });
     } else {
       const int64_t line = rest;
       Acc* const kept = carry == nullptr ? nullptr : carry + part * s.lines + line;
       const Acc start = kept == nullptr || !write ? op.identity() : *kept;
-      const Acc total = device::scan_row<Op, Stored>(block, op, s, in(line), out(line, 0), out(line, 1), begin, end, start, write);
+      const Acc total =
+          device::scan_row<Op, Stored>(block, op, s, in(line), out(line, 0), out(line, 1), begin, end, start, write);
       if (!write && block.thread == 0) *kept = total;
     }
   }
 
-  MB_DEVICE const char* in(int64_t line) const { return s.in + device::offset_of(line, s.kept, s.kept_size, s.kept_stride); }
+  MB_DEVICE const char* in(int64_t line) const {
+    return s.in + device::offset_of(line, s.kept, s.kept_size, s.kept_stride);
+  }
   MB_DEVICE char* out(int64_t line, int k) const {
     return s.out[k] + device::offset_of(line, s.kept, s.kept_size, s.kept_out_stride[k]);
   }

@@ -1,9 +1,8 @@
-// kthvalue, median and nanmedian by bisection of bits: elements become unsigned keys in the same order, and the wanted key
-// is found from its highest bit down, by counting the elements that begin as it does and go on with a 0.
+// kthvalue, median and nanmedian by bisection of bits: elements become unsigned keys in the same order, and the wanted
+// key is found from its highest bit down, by counting the elements that begin as it does and go on with a 0.
 //
-// One counting pass over the line for every bit of the element's type: no memory beside the line, the same answer for any
-// number of threads, and passes that vectorise.
-// Called by csrc/aten/select.cpp. Spec: test/ops/test_select.py.
+// One counting pass over the line for every bit of the element's type: no memory beside the line, the same answer for
+// any number of threads, and passes that vectorise. Called by csrc/aten/select.cpp. Spec: test/ops/test_select.py.
 #include "csrc/kernels/select.h"
 
 #include "csrc/device/fold.h"
@@ -15,9 +14,9 @@ using device::Block;
 
 template <class T>
 struct KeyOf {
-  using type = std::conditional_t<sizeof(T) == 1, uint8_t,
-                                  std::conditional_t<sizeof(T) == 2, uint16_t,
-                                                     std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  using type = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 };
 template <class T>
 using Key = typename KeyOf<T>::type;
@@ -102,14 +101,15 @@ struct SelectPlace {
 }  // namespace
 
 MB_DEFINE_KERNEL(select_place, (Stream stream, const Reduction& r, Place place, int64_t k)) {
-  visit<Join<Floats, Integers>>(compute_dtype(r.in_dtype), place == Place::Given ? "kthvalue" : "median", [&](auto type) {
-    using T = typename decltype(type)::type;
-    device::visit_stored<T>(r.in_dtype, [&](auto stored) {
-      const int threads = r.count <= 1024 ? 32 : r.count <= 4096 ? 128 : 512;
-      device::launch(stream, {r.outputs, threads, r.count * 8},
-                     SelectPlace<T, typename decltype(stored)::type>{r, place, k});
-    });
-  });
+  visit<Join<Floats, Integers>>(compute_dtype(r.in_dtype), place == Place::Given ? "kthvalue" : "median",
+                                [&](auto type) {
+                                  using T = typename decltype(type)::type;
+                                  device::visit_stored<T>(r.in_dtype, [&](auto stored) {
+                                    const int threads = r.count <= 1024 ? 32 : r.count <= 4096 ? 128 : 512;
+                                    device::launch(stream, {r.outputs, threads, r.count * 8},
+                                                   SelectPlace<T, typename decltype(stored)::type>{r, place, k});
+                                  });
+                                });
 }
 
 }  // namespace mybackend::kernels

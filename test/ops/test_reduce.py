@@ -15,7 +15,16 @@ NAMES = frozenset(
     norm.inf prod std std.unbiased std_mean std_mean.unbiased sum trace var var.unbiased var_mean var_mean.unbiased
     """.split()
 )
-DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.uint8, torch.bool, torch.complex64)
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+)
 LAYOUTS = {
     "rows": lambda x: x,
     "columns": lambda x: x.T.contiguous().T,
@@ -106,7 +115,10 @@ def test_half_types_are_added_in_float(device):
     for dtype in (torch.bfloat16, torch.float16):
         assert x.to(device, dtype).mean().item() == 1
         assert x.to(device, dtype).sum(dtype=torch.float32).item() == 70001
-        assert x.to(device, dtype).view(-1, 1).expand(-1, 3).contiguous().sum(0, dtype=torch.float32).tolist() == [70001] * 3
+        assert (
+            x.to(device, dtype).view(-1, 1).expand(-1, 3).contiguous().sum(0, dtype=torch.float32).tolist()
+            == [70001] * 3
+        )
 
 
 def test_a_long_sum_is_as_exact_as_the_cpus(device):
@@ -124,7 +136,14 @@ def test_results_do_not_depend_on_the_number_of_threads(device):
     try:
         for count in (1, 2):
             torch.set_num_threads(count)
-            seen.add((x.sum().item(), x.view(-1, 8).sum(0).sum().item(), x.var().item(), x.view(64, -1).norm(dim=1).sum().item()))
+            seen.add(
+                (
+                    x.sum().item(),
+                    x.view(-1, 8).sum(0).sum().item(),
+                    x.var().item(),
+                    x.view(64, -1).norm(dim=1).sum().item(),
+                )
+            )
     finally:
         torch.set_num_threads(threads)
     assert len(seen) == 1
@@ -136,7 +155,9 @@ def test_variance_is_exact_far_from_zero(correction, device):
     wide = x.float().double().var(1, correction=correction)
     same(x.float().to(device).var(1, correction=correction), wide.float(), rtol=1e-3, atol=0)
     same(x.float().T.contiguous().to(device).var(0, correction=correction), wide.float(), rtol=1e-3, atol=0)
-    for ours, theirs in zip(torch.std_mean(x.to(device), 0, correction=correction), torch.std_mean(x, 0, correction=correction)):
+    for ours, theirs in zip(
+        torch.std_mean(x.to(device), 0, correction=correction), torch.std_mean(x, 0, correction=correction)
+    ):
         same(ours, theirs)
 
 

@@ -1,5 +1,5 @@
-// Reductions, order statistics and scans on real threads: any number of them gives the one-thread answer, silently under
-// ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
+// Reductions, order statistics and scans on real threads: any number of them gives the one-thread answer, silently
+// under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
 #include <vector>
 
 #include "csrc/device/portable.h"
