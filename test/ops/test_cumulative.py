@@ -7,7 +7,7 @@ import torch
 
 from mybackend.testing import opinfo
 
-NAMES = frozenset("cumsum cumprod logcumsumexp cummax cummin cumulative_trapezoid trapezoid".split())
+NAMES = frozenset(["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "cumulative_trapezoid", "trapezoid"])
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.uint8, torch.bool, torch.complex64)
 
 
