@@ -67,9 +67,9 @@ Tensor median_of_all(const Tensor& self, Place place) {
 std::tuple<Tensor&, Tensor&> kthvalue_values(const Tensor& self, int64_t k, int64_t dim_given, bool keepdim,
                                              Tensor& values, Tensor& indices) {
   const int64_t dim = at::maybe_wrap_dim(dim_given, self.dim(), /*wrap_scalar=*/true);
+  at::native::zero_numel_check_dims(self, dim, "kthvalue()");
   const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
   TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
-  at::native::zero_numel_check_dims(self, dim, "kthvalue()");
   at::assert_no_overlap(self, values);
   at::assert_no_overlap(self, indices);
   const auto sizes = sizes_without(self, dim, keepdim);
