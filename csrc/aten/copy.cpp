@@ -9,6 +9,7 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
+#include <torch/library.h>
 
 #include "csrc/aten/iterator.h"
 #include "csrc/device/check.h"
@@ -143,6 +144,15 @@ Tensor _copy_from(const Tensor& src, const Tensor& dst, bool non_blocking) {
   }
   copy_iterator(iter, non_blocking);
   return dst;
+}
+
+// As for copy_: the kernel resolves the lazy bits itself. Without this the fallback that resolves them would call clone,
+// which ends here again, without end.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace mybackend::aten

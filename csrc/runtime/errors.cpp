@@ -11,7 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "csrc/device/dtype.h"
 #include "csrc/device/errors.h"
+#include "csrc/device/kernel.h"
 #include "csrc/runtime/device.h"
 
 namespace mybackend::runtime {
@@ -30,6 +32,18 @@ device::ErrorRecord take(device::ErrorRecord* record) {
   __atomic_store_n(&record->code, 0, __ATOMIC_RELEASE);
   return taken;
 }
+
+// Called while an exception of a kernel's entry point is in flight.
+void translate() {
+  try {
+    throw;
+  } catch (const DTypeNotImplemented& error) {
+    TORCH_CHECK_NOT_IMPLEMENTED(false, error.what());
+  } catch (...) {
+  }
+}
+
+[[maybe_unused]] const bool translates = (device::exception_translator.store(&translate), true);
 
 }  // namespace
 
