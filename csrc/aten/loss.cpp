@@ -26,7 +26,7 @@ struct Nll {
       : target(target_in.contiguous()) {
     if (weight_in && weight_in->defined()) weight = weight_in->contiguous();
     TORCH_CHECK(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte,
-                "expected scalar type Long but found ", target.scalar_type());
+                "expected target dtype to be Long or Byte, but got ", target.scalar_type());
     TORCH_CHECK(!weight.defined() || weight.scalar_type() == self.scalar_type(), "expected scalar type ",
                 self.scalar_type(), " but found ", weight.scalar_type());
     args = {n,

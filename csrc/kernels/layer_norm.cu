@@ -83,8 +83,10 @@ struct Backward {
     if constexpr (!Rms) mean_wg = block.sum<A>(n, [&](int64_t i) { return widen(g[i]) * w(i); }) / A(n);
     const A mean_wgx =
         block.sum<A>(n, [&](int64_t i) { return widen(g[i]) * w(i) * (widen(x[i]) - mean); }) * rstd / A(n);
+    // One element is its own mean: the gradient is zero, which rounding in the difference below would not give.
+    const A scale = !Rms && n == 1 ? A(0) : rstd;
     block.each(n, [&](int64_t i) {
-      dx[i] = narrow<S>(rstd * (widen(g[i]) * w(i) - mean_wg - (widen(x[i]) - mean) * rstd * mean_wgx));
+      dx[i] = narrow<S>(scale * (widen(g[i]) * w(i) - mean_wg - (widen(x[i]) - mean) * rstd * mean_wgx));
     });
   }
 

@@ -75,7 +75,7 @@ def test_a_target_outside_the_classes_raises_in_upstreams_words(device, reductio
 
 
 def test_targets_of_another_type_are_refused_in_upstreams_words(device):
-    with pytest.raises(RuntimeError, match="expected scalar type Long but found Int"):
+    with pytest.raises(RuntimeError, match="expected target dtype to be Long or Byte, but got Int"):
         F.nll_loss(torch.randn(2, 3, device=device), torch.zeros(2, dtype=torch.int32, device=device))
 
 
