@@ -4,14 +4,18 @@ A patch is applied only where torch still lacks what it adds, so it ends by itse
 """
 
 import functools
+from collections.abc import Callable
 
 import torch
+
+from mybackend import _C
 
 __all__ = ["apply"]
 
 
 def apply() -> None:
     dlpack_device()
+    module_conversion()
 
 
 def dlpack_device() -> None:
@@ -30,3 +34,42 @@ def dlpack_device() -> None:
         return DLDeviceType.kDLExtDev, self.device.index
 
     torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]
+
+
+def module_conversion() -> None:
+    """Module.to() keeps its parameters when it moves them to or from this device, as it does for CUDA.
+
+    torch replaces each parameter by a new one where `_has_compatible_shallow_copy_type` is false, as it is between the CPU
+    and any renamed backend: weights that were tied come apart, and an optimizer made before goes on with the old ones.
+    Needed until PrivateUse1 is among torch's dense backends (or its hooks answer that question).
+    """
+    if torch._has_compatible_shallow_copy_type(torch.empty(0), torch.empty(0, device="mybackend")):
+        return
+    original = torch.nn.Module._apply
+
+    @functools.wraps(original)
+    def _apply(
+        self: torch.nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+    ) -> torch.nn.Module:
+        for parameter in self._parameters.values():
+            if parameter is not None and _crosses(parameter, fn):
+                gradient = parameter.grad
+                with torch.no_grad():
+                    _C.set_data(parameter, fn(parameter))
+                    if gradient is not None:
+                        _C.set_data(gradient, fn(gradient))
+        return original(self, fn, recurse)
+
+    torch.nn.Module._apply = _apply  # type: ignore[method-assign]
+
+
+def _crosses(parameter: torch.Tensor, fn: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+    """Whether `fn` brings a plain tensor from the CPU to this device or back; asked of an empty one, which is cheap."""
+    here = parameter.device.type
+    if here not in ("cpu", "mybackend") or parameter.layout is not torch.strided:
+        return False
+    if type(parameter.data) is not torch.Tensor:  # a fake tensor or another subclass
+        return False
+    with torch.no_grad():
+        there = fn(torch.empty(0, dtype=parameter.dtype, device=parameter.device))
+    return type(there) is torch.Tensor and {here, there.device.type} == {"cpu", "mybackend"}

@@ -12,5 +12,6 @@ void bind_streams(py::module_& m);
 void bind_random(py::module_& m);
 void bind_graph(py::module_& m);
 void bind_fallback(py::module_& m);
+void bind_tensor(py::module_& m);
 
 }  // namespace mybackend::bindings

@@ -9,4 +9,5 @@ PYBIND11_MODULE(_C, m) {
   bind_random(m);
   bind_graph(m);
   bind_fallback(m);
+  bind_tensor(m);
 }
