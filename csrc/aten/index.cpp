@@ -1,5 +1,5 @@
-// index, index_put_, index_fill_, index_copy, take and put_: stubs of upstream's code, which has expanded masks, broadcast
-// the indices and built the iterator. Indices count from the end where negative, except in index_copy.
+// index, index_put_, index_fill_, index_copy, take and put_: stubs of upstream's code, which has expanded masks,
+// broadcast the indices and built the iterator. Indices count from the end where negative, except in index_copy.
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/IndexKernel.h>
 #include <ATen/native/TensorAdvancedIndexing.h>
@@ -55,12 +55,12 @@ void index_put(TensorIterator& iter, at::IntArrayRef sizes, at::IntArrayRef stri
   space.scatter(iter.device(0), accumulate ? Update::Add : Update::Assign);
 }
 
-// What upstream calls instead of index_put_stub, with nothing expanded yet, where colliding elements are to be combined in
-// order (accumulate, or deterministic algorithms). Here index_put_ always combines them in order.
+// What upstream calls instead of index_put_stub, with nothing expanded yet, where colliding elements are to be combined
+// in order (accumulate, or deterministic algorithms). Here index_put_ always combines them in order.
 void index_put_in_order(at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices, const at::Tensor& value,
                         bool accumulate, bool /*unsafe*/) {
-  TORCH_CHECK(indices.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ", self.dim(),
-              " (got ", indices.size(), ")");
+  TORCH_CHECK(indices.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ",
+              self.dim(), " (got ", indices.size(), ")");
   at::native::checkIndexTensorTypes(indices, /*allow_int=*/true);
   at::Tensor to = self;
   std::vector<at::Tensor> expanded = at::native::expandTensors(self, indices, /*ensure_same_device=*/true);
@@ -71,7 +71,8 @@ void index_put_in_order(at::Tensor& self, const c10::List<std::optional<at::Tens
                       at::native::shapes_as_str(expanded));
   }
   expanded.resize(static_cast<size_t>(self.dim()));
-  if (!at::native::hasContiguousSubspace(expanded)) std::tie(to, expanded) = at::native::transposeToFront(self, expanded);
+  if (!at::native::hasContiguousSubspace(expanded))
+    std::tie(to, expanded) = at::native::transposeToFront(self, expanded);
 
   // The indexed dimensions lie together: what is assigned has the indices' shape in their place.
   std::vector<at::Tensor> index;
@@ -86,8 +87,9 @@ void index_put_in_order(at::Tensor& self, const c10::List<std::optional<at::Tens
   shape.append(to.sizes().begin() + before + count, to.sizes().end());
   TORCH_CHECK(at::is_expandable_to(value.sizes(), shape), "shape mismatch: value tensor of shape ", value.sizes(),
               " cannot be broadcast to indexing result of shape ", at::IntArrayRef(shape));
-  TORCH_CHECK(value.scalar_type() == self.scalar_type(), "Index put requires the source and destination dtypes match, got ",
-              self.scalar_type(), " for the destination and ", value.scalar_type(), " for the source.");
+  TORCH_CHECK(value.scalar_type() == self.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
+              " for the destination and ", value.scalar_type(), " for the source.");
   const at::Tensor from = value.expand(shape);
   if (from.numel() == 0) return;
 

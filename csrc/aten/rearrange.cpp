@@ -53,7 +53,9 @@ void add_windows(Tensor& grad_in, const Tensor& grad, int64_t dim, int64_t size,
   }
 }
 
-Tensor triangle_indices(const Tensor& inside, at::ScalarType dtype) { return at::nonzero(inside).t().to(dtype); }
+Tensor triangle_indices(const Tensor& inside, at::ScalarType dtype) {
+  return at::nonzero(inside).t().to(dtype);
+}
 
 Tensor all_of(int64_t row, int64_t col, std::optional<at::Layout> layout, std::optional<at::Device> device) {
   TORCH_CHECK(row >= 0, "row must be non-negative, got", row);
@@ -82,12 +84,14 @@ Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> ou
 }
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, std::optional<at::ScalarType> dtype,
-                    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> /*pin_memory*/) {
+                    std::optional<at::Layout> layout, std::optional<at::Device> device,
+                    std::optional<bool> /*pin_memory*/) {
   return triangle_indices(all_of(row, col, layout, device).tril(offset), dtype.value_or(at::kLong));
 }
 
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<at::ScalarType> dtype,
-                    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> /*pin_memory*/) {
+                    std::optional<at::Layout> layout, std::optional<at::Device> device,
+                    std::optional<bool> /*pin_memory*/) {
   return triangle_indices(all_of(row, col, layout, device).triu(offset), dtype.value_or(at::kLong));
 }
 

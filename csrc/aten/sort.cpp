@@ -21,12 +21,18 @@ using at::Tensor;
 using at::TensorBase;
 using Kernel = decltype(kernels::sort_rows);
 
-const char* bytes(const Tensor& t) { return static_cast<const char*>(t.const_data_ptr()); }
+const char* bytes(const Tensor& t) {
+  return static_cast<const char*>(t.const_data_ptr());
+}
 
-device::Stream stream_of(const Tensor& t) { return runtime::current_stream(t.device().index()); }
+device::Stream stream_of(const Tensor& t) {
+  return runtime::current_stream(t.device().index());
+}
 
 // The tensor with `dim` last; 0-dim tensors are rows of one.
-Tensor with_last(const Tensor& t, int64_t dim) { return t.dim() == 0 ? t.unsqueeze(0) : t.movedim(dim, -1); }
+Tensor with_last(const Tensor& t, int64_t dim) {
+  return t.dim() == 0 ? t.unsqueeze(0) : t.movedim(dim, -1);
+}
 
 void by_rows(const Kernel& kernel, const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim,
              int64_t keep, bool descending, bool sorted) {
@@ -37,8 +43,9 @@ void by_rows(const Kernel& kernel, const Tensor& self, const Tensor& values, con
               "mybackend: sorting more than 2^32 - 1 elements along a dimension is not supported");
   Tensor to_values = with_last(values, dim), to_indices = with_last(indices, dim);
   const bool aliased = in.is_alias_of(values);
-  const Tensor row_values =
-      to_values.is_contiguous() && !aliased ? to_values : empty_on_current_device(to_values.sizes(), values.scalar_type());
+  const Tensor row_values = to_values.is_contiguous() && !aliased
+                                ? to_values
+                                : empty_on_current_device(to_values.sizes(), values.scalar_type());
   const Tensor row_indices =
       to_indices.is_contiguous() ? to_indices : empty_on_current_device(to_indices.sizes(), at::kLong);
   const int64_t rows = in.numel() / columns;
@@ -57,10 +64,11 @@ void by_rows(const Kernel& kernel, const Tensor& self, const Tensor& values, con
   if (!row_indices.is_same(to_indices)) to_indices.copy_(row_indices);
 }
 
-void sort_stub_(const TensorBase& self, const TensorBase& values, const TensorBase& indices, int64_t dim, bool descending,
-                bool /*stable*/) {
+void sort_stub_(const TensorBase& self, const TensorBase& values, const TensorBase& indices, int64_t dim,
+                bool descending, bool /*stable*/) {
   const Tensor in(self);
-  by_rows(kernels::sort_rows, in, Tensor(values), Tensor(indices), dim, in.dim() == 0 ? 1 : in.size(dim), descending, true);
+  by_rows(kernels::sort_rows, in, Tensor(values), Tensor(indices), dim, in.dim() == 0 ? 1 : in.size(dim), descending,
+          true);
 }
 
 void isin_stub_(const Tensor& elements, const Tensor& tests, bool invert, const Tensor& out) {
@@ -81,15 +89,16 @@ MB_IMPL_FUNC(topk_values)
 }
 
 Tensor& searchsorted_Tensor_out(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
-                                std::optional<std::string_view> side, const std::optional<Tensor>& sorter, Tensor& out) {
+                                std::optional<std::string_view> side, const std::optional<Tensor>& sorter,
+                                Tensor& out) {
   const Tensor order = sorter.value_or(Tensor());
   at::native::searchsorted_pre_check(sorted_sequence, self, out, out_int32, right, side, order);
   at::native::resize_output(out, self.sizes());
   if (self.numel() == 0) return out;
   Tensor values = self, boundaries = sorted_sequence, by = order;
   Tensor trimmed_values, trimmed_boundaries, trimmed_order;
-  at::native::searchsorted_maybe_trim_input_tensors(trimmed_values, trimmed_boundaries, trimmed_order, values, boundaries,
-                                                    by.defined() ? by : boundaries);
+  at::native::searchsorted_maybe_trim_input_tensors(trimmed_values, trimmed_boundaries, trimmed_order, values,
+                                                    boundaries, by.defined() ? by : boundaries);
   if (trimmed_values.defined()) values = trimmed_values;
   if (trimmed_boundaries.defined()) boundaries = trimmed_boundaries;
   if (by.defined()) by = by.contiguous();
@@ -116,7 +125,8 @@ Tensor searchsorted_Tensor(const Tensor& sorted_sequence, const Tensor& self, bo
 }
 
 Tensor& searchsorted_Scalar_out(const Tensor& sorted_sequence, const at::Scalar& self, bool out_int32, bool right,
-                                std::optional<std::string_view> side, const std::optional<Tensor>& sorter, Tensor& out) {
+                                std::optional<std::string_view> side, const std::optional<Tensor>& sorter,
+                                Tensor& out) {
   const Tensor value = at::native::searchsorted_scalar_tensor(self, sorted_sequence.device());
   return searchsorted_Tensor_out(sorted_sequence, value, out_int32, right, side, sorter, out);
 }
@@ -138,7 +148,8 @@ Tensor bucketize_Tensor(const Tensor& self, const Tensor& boundaries, bool out_i
 }
 
 Tensor bucketize_Scalar(const at::Scalar& self, const Tensor& boundaries, bool out_int32, bool right) {
-  return bucketize_Tensor(at::native::searchsorted_scalar_tensor(self, boundaries.device()), boundaries, out_int32, right);
+  return bucketize_Tensor(at::native::searchsorted_scalar_tensor(self, boundaries.device()), boundaries, out_int32,
+                          right);
 }
 
 }  // namespace mybackend::aten

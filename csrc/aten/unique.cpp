@@ -1,7 +1,7 @@
 // The unique family, made of sort, comparison with the neighbour, cumsum and nonzero.
 //
-// "First of its group" flags over a sequence in which equal elements are neighbours give everything: the elements at the
-// flags are the result, the running count of flags is the inverse, distances between flags are the counts.
+// "First of its group" flags over a sequence in which equal elements are neighbours give everything: the elements at
+// the flags are the result, the running count of flags is the inverse, distances between flags are the counts.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cumsum.h>
@@ -23,8 +23,8 @@ namespace {
 using at::Tensor;
 
 struct Groups {
-  Tensor starts;   // positions of the flags
-  Tensor number;   // which group each position belongs to; if asked for
+  Tensor starts;  // positions of the flags
+  Tensor number;  // which group each position belongs to; if asked for
 };
 
 // `differs[i]`: element i + 1 is unlike element i. There is at least one element.
@@ -41,7 +41,9 @@ Tensor lengths_of(const Tensor& starts, int64_t length) {
   return at::diff(at::cat({starts, at::full({1}, length, starts.options())}));
 }
 
-Tensor no_longs(const Tensor& like, at::IntArrayRef sizes = {0}) { return at::empty(sizes, like.options().dtype(at::kLong)); }
+Tensor no_longs(const Tensor& like, at::IntArrayRef sizes = {0}) {
+  return at::empty(sizes, like.options().dtype(at::kLong));
+}
 
 std::tuple<Tensor, Tensor, Tensor> unique_flat(const Tensor& self, bool presorted, bool inverse, bool counts) {
   const Tensor flat = self.reshape({-1});
@@ -62,12 +64,14 @@ std::tuple<Tensor, Tensor, Tensor> unique_flat(const Tensor& self, bool presorte
 }
 
 // Slices along `dim` are the elements.
-std::tuple<Tensor, Tensor, Tensor> unique_slices(const Tensor& self, int64_t dim, bool presorted, bool inverse, bool counts) {
+std::tuple<Tensor, Tensor, Tensor> unique_slices(const Tensor& self, int64_t dim, bool presorted, bool inverse,
+                                                 bool counts) {
   dim = c10::maybe_wrap_dim(dim, self.dim());
   const int64_t length = self.size(dim);
   if (length == 0) {
     for (int64_t d = 0; d < self.dim(); d++)
-      TORCH_CHECK(d == dim || self.size(d) != 0, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+      TORCH_CHECK(d == dim || self.size(d) != 0,
+                  "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
     return {at::empty(self.sizes(), self.options()), no_longs(self), no_longs(self)};
   }
   TORCH_CHECK(self.numel() > 0, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
@@ -96,7 +100,8 @@ std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool /*sorted*/, bool ret
   return {values, inverse};
 }
 
-std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool /*sorted*/, bool return_inverse, bool return_counts) {
+std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool /*sorted*/, bool return_inverse,
+                                            bool return_counts) {
   return unique_flat(self, false, return_inverse, return_counts);
 }
 

@@ -1,12 +1,14 @@
 // sort_rows and topk_rows: stable sorts of contiguous rows by radix.
 //
-// An element becomes an unsigned key whose order is the wanted one (key_of), so that one algorithm serves all dtypes and
-// both directions. Keys travel with the 32-bit position of their element; values are fetched by it at the end.
+// An element becomes an unsigned key whose order is the wanted one (key_of), so that one algorithm serves all dtypes
+// and both directions. Keys travel with the 32-bit position of their element; values are fetched by it at the end.
 //   short rows  rank sort: an element's place is the number of elements that go before it
-//   long rows   least significant digit first; each thread counts and moves its own run of the row, so the order of equal
-//               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all keys
-//               share is passed over
-//   topk        finds the digit in which the k-th element falls, from the top digit down, each time keeping only what is not
+//   long rows   least significant digit first; each thread counts and moves its own run of the row, so the order of
+//   equal
+//               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all
+//               keys share is passed over
+//   topk        finds the digit in which the k-th element falls, from the top digit down, each time keeping only what
+//   is not
 //               beyond it; then sorts what is left
 // A block handles several rows, one after the other. Called by csrc/aten/sort.cpp. Spec: test/ops/test_sort.py.
 #include "csrc/kernels/sort.h"
@@ -126,8 +128,8 @@ MB_DEVICE void radix_sort(Block block, Pairs<K>& pairs, int64_t n) {
     });
     block.sync();
     const int common = digit_of(pairs.key[0]);
-    const int64_t alike =
-        block.template sum<int64_t>(block.threads, [&](int64_t t) { return int64_t(counts[common * block.threads + t]); });
+    const int64_t alike = block.template sum<int64_t>(
+        block.threads, [&](int64_t t) { return int64_t(counts[common * block.threads + t]); });
     if (alike == n) {
       block.sync();
       continue;
@@ -253,10 +255,11 @@ struct Topk {
     while (shift > 0 && n > r.keep) {
       const int next = shift > width ? shift - width : 0;
       const int bits = shift - next;
-      // Keys before the prefix are kept for certain; the digit at which the cut falls is sought among those equal to it.
+      // Keys before the prefix are kept for certain; the digit at which the cut falls is sought among those equal to
+      // it.
       const uint64_t above = prefix;
-      const int64_t certain = block.template sum<int64_t>(
-          n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < above); });
+      const int64_t certain =
+          block.template sum<int64_t>(n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < above); });
       cut = find_cut(
           block, counts, n, r.keep - certain, next, bits, [&](int64_t i) { return pairs.key[i]; }, above, shift);
       prefix = (prefix << bits) | cut.digit;
@@ -270,15 +273,13 @@ struct Topk {
       pairs.swap();
     }
     // Equals beyond the k-th: the first ones in order are kept.
-    const int64_t before = block.template sum<int64_t>(
-        n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < prefix); });
+    const int64_t before =
+        block.template sum<int64_t>(n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < prefix); });
     if (n > r.keep) {
       const int64_t equals = r.keep - before;
       block.template scan<uint64_t>(
           n, uint64_t(0), Sum{},
-          [&](int64_t i) {
-            return (uint64_t(pairs.key[i]) >> shift) < prefix ? uint64_t(1) << 32 : uint64_t(1);
-          },
+          [&](int64_t i) { return (uint64_t(pairs.key[i]) >> shift) < prefix ? uint64_t(1) << 32 : uint64_t(1); },
           [&](int64_t i, uint64_t through) {
             const int64_t equal = int64_t(through & 0xffffffff);
             const bool smaller = (uint64_t(pairs.key[i]) >> shift) < prefix;
@@ -349,21 +350,24 @@ using Sortable = Join<Floats, Halves, Integers, Booleans, Unsigneds>;
 
 MB_DEFINE_KERNEL(sort_rows, (Stream stream, const SortRows& r)) {
   visit<Sortable>(r.dtype, "sort", [&](auto type) {
-    using T = std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
+    using T =
+        std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
     if (r.columns <= kShortRow) {
       const int64_t rows_per_block = kShortElements / r.columns;
       device::launch(stream, {device::ceil_div(r.rows, rows_per_block), kThreads, kShortElements},
                      SortShort<T>{r, rows_per_block});
     } else {
       const int64_t blocks = sort_blocks(r.rows, r.columns);
-      device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 8}, SortLong<T>{r, blocks});
+      device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 8},
+                     SortLong<T>{r, blocks});
     }
   });
 }
 
 MB_DEFINE_KERNEL(topk_rows, (Stream stream, const SortRows& r)) {
   visit<Sortable>(r.dtype, "topk", [&](auto type) {
-    using T = std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
+    using T =
+        std::conditional_t<std::is_same_v<typename decltype(type)::type, bool>, uint8_t, typename decltype(type)::type>;
     if (r.columns <= kShortRow) {
       const int64_t rows_per_block = kShortElements / r.columns;
       return device::launch(stream, {device::ceil_div(r.rows, rows_per_block), kThreads, kShortElements},

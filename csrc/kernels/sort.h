@@ -25,7 +25,8 @@ struct SortRows {
 
 // Blocks share out the rows, and each has room to sort one.
 constexpr int64_t sort_blocks(int64_t rows, int64_t columns) {
-  return std::min(rows, std::max<int64_t>(16, std::min<int64_t>(1024, (int64_t(1) << 24) / std::max<int64_t>(1, columns))));
+  return std::min(rows,
+                  std::max<int64_t>(16, std::min<int64_t>(1024, (int64_t(1) << 24) / std::max<int64_t>(1, columns))));
 }
 constexpr int64_t sort_scratch_bytes(int64_t rows, int64_t columns) {
   return sort_blocks(rows, columns) * columns * 2 * (int64_t(sizeof(uint64_t)) + int64_t(sizeof(uint32_t)));
@@ -38,13 +39,13 @@ struct Search {
   const char* boundaries;  // (rows or 1, columns), sorted along the columns, by `sorter` where there is one
   const int64_t* sorter;
   int64_t columns;
-  bool shared;             // one row of boundaries for all values
+  bool shared;  // one row of boundaries for all values
   const char* values;
   DType dtype;             // of both
   int64_t numel, per_row;  // values in all, and for each row of boundaries
   bool right;
   char* out;
-  bool narrow;             // int32 results
+  bool narrow;  // int32 results
 };
 MB_DECLARE_KERNEL(search_sorted, void(Stream stream, const Search& search));
 

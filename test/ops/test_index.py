@@ -39,7 +39,9 @@ CALLS = {
     "one index": lambda x: x[torch.tensor([1, 0, -1], device=x.device)],
     "an index in the middle": lambda x: x[:, torch.tensor([2, 0], device=x.device)],
     "an index last": lambda x: x[..., torch.tensor([[4, 0], [-1, 2]], device=x.device)],
-    "two indices, broadcast": lambda x: x[torch.tensor([[0], [1]], device=x.device), torch.tensor([0, 2], device=x.device)],
+    "two indices, broadcast": lambda x: x[
+        torch.tensor([[0], [1]], device=x.device), torch.tensor([0, 2], device=x.device)
+    ],
     "indices apart": lambda x: x[torch.tensor([0, 1], device=x.device), :, torch.tensor([3, 1], device=x.device)],
     "int32 indices": lambda x: x[torch.tensor([1, 0], dtype=torch.int32, device=x.device)],
     "a mask": lambda x: x[x > 30],
@@ -50,8 +52,8 @@ CALLS = {
     "channels last": lambda x: x.to(memory_format=torch.channels_last)[torch.tensor([1, 0, 1], device=x.device)],
     "index_select of a strided tensor": lambda x: x[..., ::2].index_select(3, torch.tensor([2, 0], device=x.device)),
     "index_select of a 0-dim tensor": lambda x: x[0, 0, 0, 3].index_select(0, torch.tensor([0], device=x.device)),
-    "gather of an expanded tensor": lambda x: x[:1].expand(2, 3, 4, 5).gather(
-        1, torch.tensor([2, 0], device=x.device).view(1, 2, 1, 1).expand(2, 2, 4, 5)
+    "gather of an expanded tensor": lambda x: (
+        x[:1].expand(2, 3, 4, 5).gather(1, torch.tensor([2, 0], device=x.device).view(1, 2, 1, 1).expand(2, 2, 4, 5))
     ),
     "index_put of a scalar by mask": lambda x: x.index_put_((x > 50,), torch.tensor(-1.0)),
     "index_put into rows": lambda x: x.index_put_((torch.tensor([1], device=x.device),), -x[:1]),

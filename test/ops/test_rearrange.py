@@ -35,7 +35,9 @@ CALLS = {
     "channels last": lambda x: torch.cat([x.to(memory_format=torch.channels_last)] * 2, 1),
     "strided tensors": lambda x: torch.cat([x.transpose(1, 2), x.transpose(1, 2)], 1),
     "an empty 1-dim tensor": lambda x: torch.cat([torch.empty(0, device=x.device), x], 1),
-    "an out= of another layout": lambda x: torch.cat([x, x], out=torch.empty(5, 4, 3, 4, device=x.device).permute(3, 2, 1, 0)),
+    "an out= of another layout": lambda x: torch.cat(
+        [x, x], out=torch.empty(5, 4, 3, 4, device=x.device).permute(3, 2, 1, 0)
+    ),
     "upper triangle in place": lambda x: x.triu_(1),
     "lower triangle of a transposed tensor": lambda x: x.transpose(2, 3).tril(-1),
 }
