@@ -5,14 +5,13 @@ import torch
 
 from mybackend.testing import cases, check_backward, check_forward
 
-NAMES = frozenset(
-    """
+OPERATORS = """
     __getitem__ index_put index_select index_add index_copy index_fill index_reduce.prod index_reduce.mean
     index_reduce.amax index_reduce.amin take put gather scatter scatter_add scatter_reduce.sum scatter_reduce.prod
     scatter_reduce.mean scatter_reduce.amax scatter_reduce.amin masked_fill masked_select masked_scatter nonzero
     nonzero_static argwhere take_along_dim where
-    """.split()
-)
+"""
+NAMES = frozenset(OPERATORS.split())
 FLOATS = (torch.float32, torch.float64)
 OTHERS = (torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool, torch.complex64)
 

@@ -5,14 +5,13 @@ import torch
 
 from mybackend.testing import cases, check_backward, check_forward
 
-NAMES = frozenset(
-    """
+OPERATORS = """
     cat stack hstack vstack dstack tril triu tril_indices triu_indices flip fliplr flipud roll rot90 repeat
-    repeat_interleave tile unfold constant_pad_nd nn.functional.pad.constant nn.functional.pad.circular diag diagonal
-    diag_embed block_diag nn.functional.pixel_shuffle nn.functional.pixel_unshuffle split chunk meshgrid.variadic_tensors
-    nn.functional.one_hot unfold_copy
-    """.split()
-)
+    repeat_interleave tile unfold constant_pad_nd nn.functional.pad.constant nn.functional.pad.circular diag
+    diagonal diag_embed block_diag nn.functional.pixel_shuffle nn.functional.pixel_unshuffle split chunk
+    meshgrid.variadic_tensors nn.functional.one_hot unfold_copy
+"""
+NAMES = frozenset(OPERATORS.split())
 OTHERS = (torch.float16, torch.bfloat16, torch.int64, torch.uint8, torch.bool, torch.complex64)
 
 

@@ -5,7 +5,10 @@ import torch
 
 from mybackend.testing import cases, check_backward, check_forward
 
-NAMES = frozenset("sort msort argsort topk searchsorted bucketize isin unique unique_consecutive kthvalue".split())
+OPERATORS = """
+    sort msort argsort topk searchsorted bucketize isin unique unique_consecutive kthvalue
+"""
+NAMES = frozenset(OPERATORS.split())
 OTHERS = (torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)
 SPECIAL = torch.tensor([3.0, torch.nan, -0.0, 0.0, -torch.inf, torch.inf, -torch.nan, 3.0, -1.0, 0.0])
 
