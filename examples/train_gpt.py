@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
+import importlib.util
 import sysconfig
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -34,13 +35,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tqdm import tqdm
 
 import mybackend
+from mybackend.coverage import served_by
 
 console = Console()
-
-
-class Engine(str, Enum):
-    stock = "stock"
-    mybackend = "mybackend"
 
 
 def corpus(limit: int = 4_000_000) -> Tensor:
@@ -68,7 +65,8 @@ class OperatorCounter(TorchDispatchMode):
         self.calls: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-        self.calls[func.name().removeprefix("aten::")] += 1
+        if func.namespace == "aten":
+            self.calls[func.name().removeprefix("aten::")] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -85,7 +83,16 @@ class Run:
         return self.tokens / self.seconds
 
 
-def train(model: GPT, data: list[Tensor], device: str, compile: bool) -> Run:
+def use_engine(name: str) -> contextlib.AbstractContextManager[None]:
+    """Runs backward on the autograd engine called `name`."""
+    if name == "stock":
+        return contextlib.nullcontext()
+    if importlib.util.find_spec("mybackend.autograd") is None:
+        raise typer.BadParameter(f"there is no engine {name!r} in this build of mybackend; it has 'stock'")
+    return importlib.import_module("mybackend.autograd").use_engine(name)  # type: ignore[no-any-return]
+
+
+def train(model: GPT, data: list[Tensor], device: str, backend: str | None) -> Run:
     """AdamW, linear warm-up over a tenth of the steps, cosine decay; the first step is not timed."""
     run = Run(device)
     model.to(device)
@@ -99,7 +106,7 @@ def train(model: GPT, data: list[Tensor], device: str, compile: bool) -> Run:
         ],
         milestones=[warm_up],
     )
-    loss_of = torch.compile(model.loss) if compile else model.loss
+    loss_of = torch.compile(model.loss, backend=backend) if backend else model.loss
     began = time.perf_counter()
     with tqdm(data, desc=f"{device:>10}", unit="step", ncols=100) as bar:
         for step, batch in enumerate(bar):
@@ -147,7 +154,7 @@ def summary(runs: list[Run], calls: Counter[str], driver: str, device: str) -> T
     table.add_row("device", f"{device}: {torch.get_device_module(device).get_device_name()}" if device != "cpu" else "cpu")
     table.add_row("driver", driver)
     table.add_row("loss, first and last step", f"{ours.losses[0]:.3f} -> {ours.losses[-1]:.3f}")
-    served = Counter(mybackend.served_by(name) for name in calls) if device != "cpu" else Counter()
+    served = Counter(served_by(name) for name in calls) if device != "cpu" else Counter()
     table.add_row("operators in one step", f"{len(calls)} kinds, {sum(calls.values())} calls")
     for how, kinds in served.most_common():
         table.add_row(f"  served by {how}", f"{kinds} kinds")
@@ -168,8 +175,8 @@ def main(
     device: Annotated[str, typer.Option(help="Device to train on.")] = "mybackend",
     steps: Annotated[int, typer.Option(min=2, help="Training steps.")] = 150,
     batch: Annotated[int, typer.Option(min=1, help="Sequences in a batch.")] = 16,
-    compile: Annotated[bool, typer.Option("--compile", help="Compile the model with torch.compile.")] = False,
-    engine: Annotated[Engine, typer.Option(help="Autograd engine.")] = Engine.stock,
+    compile: Annotated[str | None, typer.Option(help="torch.compile's backend, e.g. aot_eager.")] = None,
+    engine: Annotated[str, typer.Option(help="Autograd engine: stock, or mybackend where this build has it.")] = "stock",
     compare: Annotated[bool, typer.Option(help="Train on the CPU too and compare.")] = True,
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("train_gpt.png"),
 ) -> None:
@@ -182,16 +189,12 @@ def main(
     parameters = sum(p.numel() for p in first.parameters())
     console.print(f"GPT with {parameters / 1e6:.2f} M parameters, {len(text) / 1e6:.1f} MB of Python, {steps} steps")
 
-    with contextlib.ExitStack() as stack:
-        if engine is Engine.mybackend:
-            from mybackend.autograd import use_engine
-
-            stack.enter_context(use_engine("mybackend"))
+    with use_engine(engine):
         model = copy.deepcopy(first)
         runs = [train(model, data, device, compile)]
         calls = operators_of_one_step(model, data[0], device)
     if compare and device != "cpu":
-        runs.append(train(copy.deepcopy(first), data, "cpu", compile=False))
+        runs.append(train(copy.deepcopy(first), data, "cpu", backend=None))
 
     prompt = "def main(argv):\n"
     tokens = torch.tensor([list(prompt.encode())], device=device)

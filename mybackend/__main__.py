@@ -7,7 +7,7 @@ import importlib
 import sys
 
 COMMANDS = {
-    "coverage": ("mybackend._coverage", "how every operator is served"),
+    "coverage": ("mybackend.coverage", "how every operator is served"),
     "info": ("mybackend._info", "versions, driver and devices"),
 }
 

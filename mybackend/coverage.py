@@ -7,6 +7,7 @@ registered. Where the two differ the report says so and the exit status is 1: it
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -35,6 +36,21 @@ class Coverage:
 
 def has_kernel(overload: str, key: str = "PrivateUse1") -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{overload}", key)
+
+
+@functools.cache
+def _table() -> dict[str, str]:
+    """Overload -> how the tables say it is served."""
+    table = json.loads((Path(__file__).parent / "_operators.json").read_text())
+    return {overload: entry["served"] for entry in table.values() for overload in entry["overloads"]}
+
+
+def served_by(overload: str) -> str:
+    """How an ATen overload ("add.Tensor") is served: a key of MEANING."""
+    if overload in _table():
+        return _table()[overload]
+    keys = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+    return "decomposition" if any(has_kernel(overload, key) for key in keys) else "unlisted"
 
 
 def measure() -> Coverage:
