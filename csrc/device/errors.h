@@ -15,7 +15,7 @@ enum ErrorCode : int {
   kTakeIndexOutOfRange = 7,    // take and put; values: index, number of elements
   kGatherIndexOutOfRange = 8,  // gather and scatter; values: index, size, dimension
   kDivisionByZero = 9,         // integer division; no values
-  kAssertion = 10,             // _assert_async; no values
+  kAssertion = 10,             // _assert_async; values: number of the message
   kProbabilityOutOfRange = 11, // bernoulli; no values
   kOutsideUnitInterval = 12,   // input of binary_cross_entropy; no values
   kException = 20,             // host work threw; the exception is kept beside the record (runtime/errors.h)

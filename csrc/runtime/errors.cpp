@@ -9,7 +9,9 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "csrc/device/dtype.h"
 #include "csrc/device/errors.h"
@@ -24,6 +26,16 @@ std::array<std::atomic<device::ErrorRecord*>, kMaxDevices> records;
 // What host work threw, the first of each device; guarded by `exceptions_lock`.
 std::array<std::exception_ptr, kMaxDevices> exceptions;
 std::mutex exceptions_lock;
+
+// Messages of assertions in the order they were first seen, and the way back; guarded by `messages_lock`.
+std::vector<std::string> messages;
+std::unordered_map<std::string, int64_t> message_numbers;
+std::mutex messages_lock;
+
+std::string message_of(int64_t number) {
+  std::lock_guard<std::mutex> lock(messages_lock);
+  return messages.at(static_cast<size_t>(number));
+}
 
 device::ErrorRecord take(device::ErrorRecord* record) {
   device::ErrorRecord taken;
@@ -54,6 +66,13 @@ void throw_device_error(device::Status status, const char* expression, const cha
   const c10::SourceLocation place{__func__, file, static_cast<uint32_t>(line)};
   if (status == device::Status::OutOfMemory) throw c10::OutOfMemoryError(place, what);
   throw c10::AcceleratorError(place, static_cast<int32_t>(status), what);
+}
+
+int64_t remember_message(const std::string& message) {
+  std::lock_guard<std::mutex> lock(messages_lock);
+  const auto [found, isnew] = message_numbers.try_emplace(message, static_cast<int64_t>(messages.size()));
+  if (isnew) messages.push_back(message);
+  return found->second;
 }
 
 device::ErrorRecord* error_record(c10::DeviceIndex device) {
@@ -106,7 +125,7 @@ void throw_recorded_error(device::ErrorRecord* record) {
     case device::kOutsideUnitInterval:
       TORCH_CHECK(false, "all elements of input should be between 0 and 1");
     case device::kAssertion:
-      TORCH_CHECK(false, "Expected Tensor with single nonzero value, but got zero");
+      TORCH_CHECK(false, message_of(values[0]));
     case device::kException: {
       std::exception_ptr exception;
       {

@@ -13,6 +13,7 @@
 #include <c10/core/Device.h>
 
 #include <exception>
+#include <string>
 
 #include "csrc/device/api.h"
 
@@ -30,6 +31,10 @@ void record_exception(c10::DeviceIndex device, std::exception_ptr exception) noe
 [[noreturn]] void throw_recorded_error(device::ErrorRecord* record);
 
 void check_device_errors(c10::DeviceIndex device);
+
+// A number that stands for `message` in a record of kAssertion. Messages are kept for the life of the process, each once:
+// they are constants of the program.
+int64_t remember_message(const std::string& message);
 
 }  // namespace mybackend::runtime
 
