@@ -55,28 +55,29 @@ struct Block {
   MB_DEVICE T max(int64_t n, F f) const {
     T peak = std::numeric_limits<T>::has_infinity ? T(-std::numeric_limits<T>::infinity())
                                                   : std::numeric_limits<T>::lowest();
-    bool nan = false;
-#pragma omp simd reduction(max : peak) reduction(| : nan)
+    T nans = T(0);  // counted in T, not in bool: lanes of one width vectorise
+#pragma omp simd reduction(max : peak) reduction(+ : nans)
     for (int64_t i = 0; i < n; i++) {
       const T value = f(i);
-      nan |= value != value;
+      if constexpr (std::numeric_limits<T>::has_quiet_NaN) nans += value != value ? T(1) : T(0);
       peak = value > peak ? value : peak;
     }
-    if constexpr (std::numeric_limits<T>::has_quiet_NaN) return nan ? std::numeric_limits<T>::quiet_NaN() : peak;
+    if constexpr (std::numeric_limits<T>::has_quiet_NaN)
+      return nans > T(0) ? std::numeric_limits<T>::quiet_NaN() : peak;
     return peak;
   }
 
   template <class T, class F>
   MB_DEVICE T min(int64_t n, F f) const {
     T low = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-    bool nan = false;
-#pragma omp simd reduction(min : low) reduction(| : nan)
+    T nans = T(0);  // counted in T, not in bool: lanes of one width vectorise
+#pragma omp simd reduction(min : low) reduction(+ : nans)
     for (int64_t i = 0; i < n; i++) {
       const T value = f(i);
-      nan |= value != value;
+      if constexpr (std::numeric_limits<T>::has_quiet_NaN) nans += value != value ? T(1) : T(0);
       low = value < low ? value : low;
     }
-    if constexpr (std::numeric_limits<T>::has_quiet_NaN) return nan ? std::numeric_limits<T>::quiet_NaN() : low;
+    if constexpr (std::numeric_limits<T>::has_quiet_NaN) return nans > T(0) ? std::numeric_limits<T>::quiet_NaN() : low;
     return low;
   }
 
