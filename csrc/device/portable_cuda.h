@@ -30,6 +30,12 @@ struct Block {
     for (int64_t i = thread; i < n; i += threads) f(i);
   }
 
+  // f(i, j) for 0 <= i < rows, 0 <= j < columns; neighbouring j are neighbours in time (host) or in threads (GPU).
+  template <class F>
+  MB_DEVICE void each2(int64_t rows, int64_t columns, F f) const {
+    for (int64_t e = thread; e < rows * columns; e += threads) f(e / columns, e % columns);
+  }
+
   template <class T, class F>
   MB_DEVICE T sum(int64_t n, F f) const {
     return reduce<T>(n, T(0), [](T a, T b) { return a + b; }, f);

@@ -32,6 +32,15 @@ struct Block {
     for (int64_t i = 0; i < n; i++) f(i);
   }
 
+  // f(i, j) for 0 <= i < rows, 0 <= j < columns; neighbouring j are neighbours in time (host) or in threads (GPU).
+  template <class F>
+  MB_DEVICE void each2(int64_t rows, int64_t columns, F f) const {
+    for (int64_t i = 0; i < rows; i++) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < columns; j++) f(i, j);
+    }
+  }
+
   // Floating-point sums go in runs of kRun whose totals are added in turn: the error grows with n / kRun, not n.
   template <class T, class F>
   MB_DEVICE T sum(int64_t n, F f) const {

@@ -96,6 +96,11 @@ struct Block {
     for (int64_t i = thread; i < n; i += threads) f(i);
   }
 
+  template <class F>
+  void each2(int64_t rows, int64_t columns, F f) const {
+    each(rows * columns, [&](int64_t e) { f(e / columns, e % columns); });
+  }
+
   template <class T, class F>
   T sum(int64_t n, F f) const {
     return reduce<T>(n, T(0), [](T a, T b) { return T(a + b); }, f);

@@ -35,15 +35,19 @@ struct Word16 {
   uint64_t low, high;
 };
 
-constexpr int kSide = 32;
+// As large as the 48 KiB of shared memory that every GPU gives a block allow; on the host few pages are touched at a time.
+template <class W>
+constexpr int kSideOf = sizeof(W) == 16 ? 32 : 64;
 
 // One block moves a kSide x kSide square of the two inner dimensions: `in` is dense along dimension 1, `out` along 0.
 template <class W>
 struct TransposeSquares {
   Operands<2> o;
 
+  static constexpr int kSide = kSideOf<W>;
+
   MB_DEVICE void operator()(Block block) const {
-    MB_SHARED(block, W, square, kSide*(kSide + 1));
+    MB_SHARED(block, W, square, kSide * (kSide + 1));
     const int64_t across = device::ceil_div(o.sizes[0], kSide), down = device::ceil_div(o.sizes[1], kSide);
     int64_t rest = block.index;
     const int64_t i0 = rest % across * kSide;
@@ -60,19 +64,17 @@ struct TransposeSquares {
     }
     const int64_t width = o.sizes[0] - i0 < kSide ? o.sizes[0] - i0 : kSide;
     const int64_t height = o.sizes[1] - j0 < kSide ? o.sizes[1] - j0 : kSide;
-    // square[i][j]: i along dimension 0, j along dimension 1
-    block.each(kSide * kSide, [&](int64_t e) {
-      const int64_t i = e / kSide, j = e % kSide;
-      if (i < width && j < height)
-        square[i * (kSide + 1) + j] =
-            *reinterpret_cast<const W*>(in + (i0 + i) * o.strides[1][0] + (j0 + j) * int64_t(sizeof(W)));
+    const char* from = in + i0 * o.strides[1][0] + j0 * int64_t(sizeof(W));
+    char* to = out + i0 * int64_t(sizeof(W)) + j0 * o.strides[0][1];
+    const int64_t from_step = o.strides[1][0], to_step = o.strides[0][1];
+    // square[j][i]: i along dimension 0, j along dimension 1. Stores are spread rather than loads: vector gathers are slow
+    // on CPUs that mitigate data sampling.
+    block.each2(width, height, [&](int64_t i, int64_t j) {
+      square[j * (kSide + 1) + i] = reinterpret_cast<const W*>(from + i * from_step)[j];
     });
     block.sync();
-    block.each(kSide * kSide, [&](int64_t e) {
-      const int64_t i = e % kSide, j = e / kSide;
-      if (i < width && j < height)
-        *reinterpret_cast<W*>(out + (i0 + i) * int64_t(sizeof(W)) + (j0 + j) * o.strides[0][1]) =
-            square[i * (kSide + 1) + j];
+    block.each2(height, width, [&](int64_t j, int64_t i) {
+      reinterpret_cast<W*>(to + j * to_step)[i] = square[j * (kSide + 1) + i];
     });
   }
 };
@@ -80,6 +82,7 @@ struct TransposeSquares {
 template <class W>
 void move(Stream stream, Operands<2> o) {
   constexpr int64_t size = sizeof(W);
+  constexpr int kSide = kSideOf<W>;
   const bool transposed = o.ndim >= 2 && o.strides[0][0] == size && o.strides[1][1] == size &&
                           o.strides[1][0] != size && o.sizes[0] >= kSide / 2 && o.sizes[1] >= kSide / 2;
   if (transposed) {
