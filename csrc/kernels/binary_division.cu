@@ -116,12 +116,20 @@ void divide(Stream stream, const Operands<3>& o, const char* name, ErrorRecord* 
   });
 }
 
+// Half and bfloat16 quotients are rounded before they are truncated, as upstream's are.
+template <class Stored>
+struct TruncateRounded {
+  MB_DEVICE float operator()(float x, float y) const { return math::trunc(float(Stored(x / y))); }
+};
+
 }  // namespace
 
 MB_DEFINE_KERNEL(div_floor, (Stream stream, const Operands<3>& o, ErrorRecord* errors)) {
   divide<Floored>(stream, o, "div_floor", errors);
 }
 MB_DEFINE_KERNEL(div_trunc, (Stream stream, const Operands<3>& o, ErrorRecord* errors)) {
+  if (o.compute == DType::Half) return binary<float>(stream, o, TruncateRounded<half>{});
+  if (o.compute == DType::BFloat16) return binary<float>(stream, o, TruncateRounded<bfloat16>{});
   divide<Truncated>(stream, o, "div_trunc", errors);
 }
 MB_DEFINE_KERNEL(remainder, (Stream stream, const Operands<3>& o, ErrorRecord* errors)) {
