@@ -5,31 +5,31 @@ import torch
 
 from mybackend.testing.opinfo import Case, cases, check_backward, check_forward
 
-NAMES = frozenset(
-    """
-    abs acos acosh angle asin asinh atan atanh bitwise_not ceil conj_physical cos cosh deg2rad digamma erf erfc erfinv exp
-    exp2 expm1 floor frac frexp i0 isfinite isinf isnan isneginf isposinf lgamma log log10 log1p log2 logical_not logit
-    mvlgamma.mvlgamma_p_1 mvlgamma.mvlgamma_p_3 nan_to_num neg positive rad2deg reciprocal round round.decimals_0 round.decimals_3 round.decimals_neg_3 rsqrt
-    sgn sigmoid sign signbit sin sinc sinh special.entr special.erfcx special.i0e special.i1 special.i1e special.log_ndtr
-    special.ndtri special.ndtr special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0
-    special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1
-    special.spherical_bessel_j0 special.airy_ai special.bessel_j1 special.bessel_y0 sqrt square tan tanh trunc
-    add sub rsub mul div.no_rounding_mode div.floor_rounding div.trunc_rounding true_divide floor_divide remainder fmod pow
-    float_power __radd__ __rdiv__ __rmod__ __rmul__ __rpow__ __rsub__ __rand__ __ror__ __rxor__ maximum minimum fmax fmin
-    atan2 hypot copysign nextafter ldexp logaddexp logaddexp2 xlogy special.xlog1py heaviside gcd lcm bitwise_and bitwise_or
-    bitwise_xor bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor eq ne lt le gt ge igamma igammac
+LISTED = """
+    abs acos acosh angle asin asinh atan atanh bitwise_not ceil conj_physical cos cosh deg2rad digamma erf erfc
+    erfinv exp exp2 expm1 floor frac frexp i0 isfinite isinf isnan isneginf isposinf lgamma log log10 log1p log2
+    logical_not logit mvlgamma.mvlgamma_p_1 mvlgamma.mvlgamma_p_3 nan_to_num neg positive rad2deg reciprocal round
+    round.decimals_0 round.decimals_3 round.decimals_neg_3 rsqrt sgn sigmoid sign signbit sin sinc sinh special.entr
+    special.erfcx special.i0e special.i1 special.i1e special.log_ndtr special.ndtri special.ndtr
+    special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1
+    special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.spherical_bessel_j0 special.airy_ai
+    special.bessel_j1 special.bessel_y0 sqrt square tan tanh trunc add sub rsub mul div.no_rounding_mode
+    div.floor_rounding div.trunc_rounding true_divide floor_divide remainder fmod pow float_power __radd__ __rdiv__
+    __rmod__ __rmul__ __rpow__ __rsub__ __rand__ __ror__ __rxor__ maximum minimum fmax fmin atan2 hypot copysign
+    nextafter ldexp logaddexp logaddexp2 xlogy special.xlog1py heaviside gcd lcm bitwise_and bitwise_or bitwise_xor
+    bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor eq ne lt le gt ge igamma igammac
     special.zeta special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.hermite_polynomial_h
-    special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p complex polar isclose max.binary min.binary
-    where addcmul addcdiv lerp clamp clamp_max clamp_min
-    nn.functional.celu nn.functional.elu nn.functional.gelu nn.functional.glu nn.functional.hardshrink
-    nn.functional.hardsigmoid nn.functional.hardswish nn.functional.hardtanh nn.functional.leaky_relu
-    nn.functional.logsigmoid nn.functional.mish nn.functional.prelu nn.functional.relu nn.functional.relu6
-    nn.functional.selu nn.functional.silu nn.functional.silu.complex nn.functional.softplus nn.functional.softshrink
-    nn.functional.softsign nn.functional.tanhshrink nn.functional.threshold
-    nn.functional.mse_loss nn.functional.smooth_l1_loss nn.functional.huber_loss nn.functional.binary_cross_entropy
-    nn.functional.binary_cross_entropy_with_logits nn.functional.soft_margin_loss nn.functional.l1_loss
-    """.split()
-)
+    special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p complex polar isclose
+    max.binary min.binary where addcmul addcdiv lerp clamp clamp_max clamp_min nn.functional.celu nn.functional.elu
+    nn.functional.gelu nn.functional.glu nn.functional.hardshrink nn.functional.hardsigmoid nn.functional.hardswish
+    nn.functional.hardtanh nn.functional.leaky_relu nn.functional.logsigmoid nn.functional.mish nn.functional.prelu
+    nn.functional.relu nn.functional.relu6 nn.functional.selu nn.functional.silu nn.functional.silu.complex
+    nn.functional.softplus nn.functional.softshrink nn.functional.softsign nn.functional.tanhshrink
+    nn.functional.threshold nn.functional.mse_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
+    nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits nn.functional.soft_margin_loss
+    nn.functional.l1_loss
+    """
+NAMES = frozenset(LISTED.split())
 FLOATS = (torch.float32, torch.float64)
 DTYPES = (
     *FLOATS, torch.float16, torch.bfloat16, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
@@ -90,7 +90,9 @@ def test_operands_of_any_layout_are_followed(device, no_fallback, shape):
 
 
 @pytest.mark.parametrize("a", DTYPES, ids=str)
-@pytest.mark.parametrize("b", (torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex64), ids=str)
+@pytest.mark.parametrize(
+    "b", (torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex64), ids=str
+)
 def test_mixed_types_are_promoted_inside_the_kernel(device, no_fallback, a, b):
     x, y = torch.randint(0, 5, (3, 40)).to(a), torch.randint(1, 6, (40,)).to(b)
     for f in (torch.add, torch.mul, torch.eq, torch.true_divide):
@@ -116,7 +118,14 @@ def test_a_cpu_scalar_tensor_joins_in(device, no_fallback):
 def test_python_numbers_keep_the_type_and_the_precision(device, no_fallback):
     for dtype in (torch.float16, torch.float32, torch.float64, torch.int32):
         x = torch.arange(1, 2000).to(dtype)
-        for f in (lambda x: x * 3, lambda x: x + 1, lambda x: 2 - x, lambda x: x / 3, lambda x: x**2, lambda x: 2.5 * x):
+        for f in (
+            lambda x: x * 3,
+            lambda x: x + 1,
+            lambda x: 2 - x,
+            lambda x: x / 3,
+            lambda x: x**2,
+            lambda x: 2.5 * x,
+        ):
             same(device, f, x)
 
 
@@ -124,13 +133,36 @@ def test_python_numbers_keep_the_type_and_the_precision(device, no_fallback):
 def test_special_values_pass_through_as_on_the_cpu(device, no_fallback, dtype):
     inf, nan = float("inf"), float("nan")
     x = torch.tensor([0.0, -0.0, 1, -1, 0.5, -7.25, 30, -30, 100, -100, 1e-30, 1e30, inf, -inf, nan], dtype=dtype)
-    unary = "exp log sqrt rsqrt tanh sigmoid erf erfc erfinv relu sin cos floor round trunc sign lgamma digamma expm1 log1p"
+    unary = (
+        "exp log sqrt rsqrt tanh sigmoid erf erfc erfinv relu sin cos floor round trunc sign lgamma digamma expm1 log1p"
+    )
     for name in unary.split():
         same(device, getattr(torch, name), x)
-    for f in (torch.nn.functional.gelu, torch.nn.functional.silu, torch.nn.functional.softplus, torch.nn.functional.mish):
+    for f in (
+        torch.nn.functional.gelu,
+        torch.nn.functional.silu,
+        torch.nn.functional.softplus,
+        torch.nn.functional.mish,
+    ):
         same(device, f, x)
     a, b = x[:, None], x[None, :]
-    for name in "maximum minimum fmax fmin atan2 pow remainder fmod floor_divide copysign hypot eq lt nextafter logaddexp".split():
+    for name in [
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "atan2",
+        "pow",
+        "remainder",
+        "fmod",
+        "floor_divide",
+        "copysign",
+        "hypot",
+        "eq",
+        "lt",
+        "nextafter",
+        "logaddexp",
+    ]:
         same(device, getattr(torch, name), a, b)
     same(device, lambda x: x.clamp(-1, 1), x)
     same(device, lambda x: x.clamp_min(nan), x)
@@ -182,7 +214,10 @@ def test_the_lowest_integer_divided_by_minus_one_wraps(device, no_fallback):
         (lambda x: torch.add(x, x, alpha=0.5), (torch.ones(2, dtype=torch.int64),)),
         (lambda x: torch.add(x, x, alpha=300), (torch.ones(2, dtype=torch.int8),)),
         (lambda x: x.add_(torch.ones(2, dtype=torch.complex64, device=x.device)), (torch.ones(2),)),
-        (lambda x: x.gelu_() if hasattr(x, "gelu_") else torch.nn.functional.gelu(x, approximate="no"), (torch.ones(2),)),
+        (
+            lambda x: x.gelu_() if hasattr(x, "gelu_") else torch.nn.functional.gelu(x, approximate="no"),
+            (torch.ones(2),),
+        ),
         (torch.nn.functional.binary_cross_entropy, (torch.full((2,), 1.5), torch.ones(2))),
         (lambda x: torch.nn.functional.glu(x), (torch.ones(3),)),
     ],
