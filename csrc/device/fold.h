@@ -84,6 +84,31 @@ struct Three {
   C c;
 };
 
+// Folds one accumulator after the other with a short chain at each of three levels, so that the rounding error of a sum
+// does not grow with their number.
+template <class Op>
+class Cascade {
+ public:
+  MB_DEVICE explicit Cascade(const Op& op) : op_(op), low_(op.identity()), middle_(low_), high_(low_) {}
+
+  MB_DEVICE void add(typename Op::Acc x) {
+    low_ = op_.combine(low_, x);
+    if (++count_ % kChain != 0) return;
+    middle_ = op_.combine(middle_, low_);
+    low_ = op_.identity();
+    if (count_ % (kChain * kChain) != 0) return;
+    high_ = op_.combine(high_, middle_);
+    middle_ = op_.identity();
+  }
+  MB_DEVICE typename Op::Acc total() const { return op_.combine(high_, op_.combine(middle_, low_)); }
+
+ private:
+  static constexpr int64_t kChain = 32;
+  const Op& op_;
+  typename Op::Acc low_, middle_, high_;
+  int64_t count_ = 0;
+};
+
 // Byte offset of element `index` of `dims` dimensions.
 MB_DEVICE int64_t offset_of(int64_t index, int dims, const int64_t* sizes, const int64_t* strides) {
   if (dims <= 1) return dims == 0 ? 0 : index * strides[0];
