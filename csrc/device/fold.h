@@ -43,17 +43,19 @@ struct Xor {
     return T(a ^ b);
   }
 };
-// NaN wins.
+// NaN wins. One comparison a step: that is what vectorises.
 struct Larger {
   template <class T>
   MB_DEVICE T operator()(T a, T b) const {
-    return (b > a) | (b != b) ? b : a;
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
   }
 };
 struct Smaller {
   template <class T>
   MB_DEVICE T operator()(T a, T b) const {
-    return (b < a) | (b != b) ? b : a;
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   }
 };
 

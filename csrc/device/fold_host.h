@@ -67,7 +67,7 @@ MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op
                                           X x) {
   using T = typename Op::Input;
   const T best = fold<T>(block, n, op.identity().a, typename Op::Order{}, [=](int64_t i) { return x[i]; });
-  if (!op.beats({best, p}, total)) return total;
+  if (op.beats({best, p}, total) == 0) return total;
   const int64_t at = best != best ? fold_first(block, n, [=](int64_t i) { return x[i] != x[i]; })
                                   : fold_first(block, n, [=](int64_t i) { return x[i] == best; });
   return {best, p + at};
