@@ -43,17 +43,19 @@ struct Xor {
     return T(a ^ b);
   }
 };
-// NaN wins.
+// NaN wins. One comparison a step: that is what vectorises.
 struct Larger {
   template <class T>
   MB_DEVICE T operator()(T a, T b) const {
-    return (b > a) | (b != b) ? b : a;
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
   }
 };
 struct Smaller {
   template <class T>
   MB_DEVICE T operator()(T a, T b) const {
-    return (b < a) | (b != b) ? b : a;
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   }
 };
 
@@ -82,6 +84,31 @@ struct Three {
   A a;
   B b;
   C c;
+};
+
+// Folds one accumulator after the other with a short chain at each of three levels, so that the rounding error of a sum
+// does not grow with their number.
+template <class Op>
+class Cascade {
+ public:
+  MB_DEVICE explicit Cascade(const Op& op) : op_(op), low_(op.identity()), middle_(low_), high_(low_) {}
+
+  MB_DEVICE void add(typename Op::Acc x) {
+    low_ = op_.combine(low_, x);
+    if (++count_ % kChain != 0) return;
+    middle_ = op_.combine(middle_, low_);
+    low_ = op_.identity();
+    if (count_ % (kChain * kChain) != 0) return;
+    high_ = op_.combine(high_, middle_);
+    middle_ = op_.identity();
+  }
+  MB_DEVICE typename Op::Acc total() const { return op_.combine(high_, op_.combine(middle_, low_)); }
+
+ private:
+  static constexpr int64_t kChain = 32;
+  const Op& op_;
+  typename Op::Acc low_, middle_, high_;
+  int64_t count_ = 0;
 };
 
 // Byte offset of element `index` of `dims` dimensions.

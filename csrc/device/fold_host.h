@@ -67,7 +67,7 @@ MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op
                                           X x) {
   using T = typename Op::Input;
   const T best = fold<T>(block, n, op.identity().a, typename Op::Order{}, [=](int64_t i) { return x[i]; });
-  if (!op.beats({best, p}, total)) return total;
+  if (op.beats({best, p}, total) == 0) return total;
   const int64_t at = best != best ? fold_first(block, n, [=](int64_t i) { return x[i] != x[i]; })
                                   : fold_first(block, n, [=](int64_t i) { return x[i] == best; });
   return {best, p + at};
@@ -150,6 +150,44 @@ struct Strip<Three<A, B, C>, N> {
 
 constexpr int64_t kCascade = 256;  // rows folded into one accumulator before it is added to the column's total
 
+// Columns' accumulators at three levels: `low` is folded into, `carry` moves it up a level now and then, so that the
+// rounding error of a sum does not grow with the number of rows. After `finish` low holds the results.
+template <class Op>
+class StripCascade {
+ public:
+  using Strips = Strip<typename Op::Acc, kStrip>;
+  MB_DEVICE StripCascade(const Op& op, int64_t width) : op_(op), width_(width) { clear(low_); }
+  MB_DEVICE Strips& low() { return low_; }
+  MB_DEVICE void carry() {
+    if (carries_ == 0) {
+      clear(middle_);
+      clear(high_);
+    }
+    move_up(low_, middle_);
+    if (++carries_ % kChain == 0) move_up(middle_, high_);
+  }
+  MB_DEVICE void finish() {
+    if (carries_ == 0) return;
+    move_up(middle_, low_);
+    move_up(high_, low_);
+  }
+
+ private:
+  static constexpr int64_t kChain = 32;
+  MB_DEVICE void clear(Strips& strip) {
+    for (int64_t i = 0; i < width_; i++) strip.set(i, op_.identity());
+  }
+  MB_DEVICE void move_up(Strips& from, Strips& to) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < width_; i++) to.set(i, op_.combine(to.get(i), from.get(i)));
+    clear(from);
+  }
+
+  const Op& op_;
+  int64_t width_, carries_ = 0;
+  Strips low_, middle_, high_;
+};
+
 // `width` columns over positions [begin, end): row(position) is the address of the first column's element, elements of
 // neighbouring columns lie `stride` bytes apart. done(i, accumulator) gets each column's result.
 template <class Op, class Stored, class Row, class Done>
@@ -160,7 +198,7 @@ MB_DEVICE void fold_columns(Block, const Op& op, DType dtype, int64_t width, int
   struct Buffer {
     alignas(64) T x[kStrip];
   } buffer[4];
-  Strip<Acc, kStrip> strip, total;
+  StripCascade<Op> total(op, width);
   const bool ready = dtype == dtype_of<T> && stride == int64_t(sizeof(T));
   auto read = [&](int k, int64_t position) -> const T* {
     const char* at = row(position);
@@ -168,10 +206,9 @@ MB_DEVICE void fold_columns(Block, const Op& op, DType dtype, int64_t width, int
     load_row(buffer[k].x, at, stride, width, dtype);
     return buffer[k].x;
   };
-  for (int64_t i = 0; i < width; i++) total.set(i, op.identity());
   while (begin < end) {
     const int64_t stop = std::min(end, begin + kCascade);
-    for (int64_t i = 0; i < width; i++) strip.set(i, op.identity());
+    Strip<Acc, kStrip>& strip = total.low();
     int64_t p = begin;
     for (; p + 4 <= stop; p += 4) {
       const T* __restrict__ x0 = read(0, p);
@@ -188,29 +225,35 @@ MB_DEVICE void fold_columns(Block, const Op& op, DType dtype, int64_t width, int
       for (int64_t i = 0; i < width; i++) strip.set(i, op.combine(strip.get(i), op.term(x[i], p)));
     }
     begin = stop;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < width; i++) total.set(i, op.combine(total.get(i), strip.get(i)));
+    if (begin < end) total.carry();
   }
-  for (int64_t i = 0; i < width; i++) done(i, total.get(i));
+  total.finish();
+  for (int64_t i = 0; i < width; i++) done(i, total.low().get(i));
 }
 
 // `width` results, each over its `parts` partial ones; partial(p, i) is part p of result i.
 template <class Op, class Partial, class Done>
 MB_DEVICE void fold_partials(Block, const Op& op, int64_t width, int64_t parts, Partial partial, Done done) {
-  using Acc = typename Op::Acc;
-  Strip<Acc, kStrip> total;
-  for (int64_t i = 0; i < width; i++) total.set(i, partial(0, i));
-  for (int64_t p = 1; p < parts; p++) {
+  constexpr int64_t kChain = 32;
+  StripCascade<Op> total(op, width);
+  for (int64_t begin = 0; begin < parts; begin += kChain) {
+    auto& strip = total.low();
+    for (int64_t p = begin; p < std::min(parts, begin + kChain); p++) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < width; i++) total.set(i, op.combine(total.get(i), partial(p, i)));
+      for (int64_t i = 0; i < width; i++) strip.set(i, op.combine(strip.get(i), partial(p, i)));
+    }
+    if (begin + kChain < parts) total.carry();
   }
-  for (int64_t i = 0; i < width; i++) done(i, total.get(i));
+  total.finish();
+  for (int64_t i = 0; i < width; i++) done(i, total.low().get(i));
 }
 
 // One result over n accumulators.
 template <class Op, class F>
-MB_DEVICE typename Op::Acc fold_accumulators(Block block, const Op& op, int64_t n, F f) {
-  return block.reduce<typename Op::Acc>(n, op.identity(), [&](auto a, auto b) { return op.combine(a, b); }, f);
+MB_DEVICE typename Op::Acc fold_accumulators(Block, const Op& op, int64_t n, F f) {
+  Cascade<Op> total(op);
+  for (int64_t i = 0; i < n; i++) total.add(f(i));
+  return total.total();
 }
 
 // The reader converts by itself, so that one kernel serves every dtype that is computed in T.

@@ -69,7 +69,7 @@ MB_DEVICE void fold_columns(Block block, const Op& op, DType, int64_t width, int
   using Acc = typename Op::Acc;
   constexpr int64_t kCascade = 256;  // rows folded into one accumulator before it is added to the column's total
   block.each(width, [&](int64_t i) {
-    Acc total = op.identity();
+    Cascade<Op> total(op);
     for (int64_t from = begin; from < end; from += kCascade) {
       const int64_t stop = end - from < kCascade ? end : from + kCascade;
       Acc acc = op.identity();
@@ -80,9 +80,9 @@ MB_DEVICE void fold_columns(Block block, const Op& op, DType, int64_t width, int
         acc = op.combine(acc, op.quad(x0, x1, x2, x3, p));
       }
       for (; p < stop; p++) acc = op.combine(acc, op.term(read_one<T, Stored>(row(p) + i * stride), p));
-      total = op.combine(total, acc);
+      total.add(acc);
     }
-    done(i, total);
+    done(i, total.total());
   });
 }
 
@@ -90,9 +90,9 @@ MB_DEVICE void fold_columns(Block block, const Op& op, DType, int64_t width, int
 template <class Op, class Partial, class Done>
 MB_DEVICE void fold_partials(Block block, const Op& op, int64_t width, int64_t parts, Partial partial, Done done) {
   block.each(width, [&](int64_t i) {
-    auto total = partial(0, i);
-    for (int64_t p = 1; p < parts; p++) total = op.combine(total, partial(p, i));
-    done(i, total);
+    Cascade<Op> total(op);
+    for (int64_t p = 0; p < parts; p++) total.add(partial(p, i));
+    done(i, total.total());
   });
 }
 

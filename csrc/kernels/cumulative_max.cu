@@ -17,8 +17,9 @@ struct RunningWinner {
   // Of equals, and of two NaNs, the later one.
   MB_DEVICE Acc combine(Acc earlier, Acc later) const {
     const bool reaches = largest ? later.a >= earlier.a : later.a <= earlier.a;
-    const bool take = reaches | (later.a != later.a);
-    return {take ? later.a : earlier.a, take ? later.b : earlier.b};
+    const int64_t nan = later.a != later.a ? 1 : 0;
+    const int64_t take = reaches ? 1 : nan;
+    return {take != 0 ? later.a : earlier.a, take != 0 ? later.b : earlier.b};
   }
   MB_DEVICE Acc term(T x, int64_t position) const { return {x, position}; }
   MB_DEVICE T value(Acc acc) const { return acc.a; }

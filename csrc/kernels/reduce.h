@@ -82,7 +82,9 @@ struct ReduceRows {
     const char* base = r.in + device::offset_of(output, r.kept, r.kept_size, r.kept_stride);
     const int64_t begin = part * plan.part, end = begin + plan.part < r.count ? begin + plan.part : r.count;
     device::RowReader<typename Op::Input, Stored> reader;
-    typename Op::Acc total = op.identity();
+    constexpr int kChain = 32;  // chunks before a new accumulator is begun
+    typename Op::Acc total = op.identity(), earlier = total;
+    int64_t chunks = 0;
     for (int64_t p = begin; p < end;) {
       const int64_t n = reader.longest(r, end - p);
       total = op.absorb(block, total, n, p, reader.read(r, base, p, n));
@@ -90,7 +92,12 @@ struct ReduceRows {
       if constexpr (requires { op.settled(total); }) {
         if (op.settled(total)) break;
       }
+      if (++chunks % kChain == 0) {
+        earlier = op.combine(earlier, total);
+        total = op.identity();
+      }
     }
+    if (chunks >= kChain) total = op.combine(earlier, total);
     if (block.thread != 0) return;
     if (partial != nullptr)
       partial[part * r.outputs + output] = total;

@@ -15,16 +15,18 @@ struct Winner {
   static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
 
   MB_DEVICE Acc identity() const { return {largest ? device::lowest_of<T>() : device::highest_of<T>(), kNowhere}; }
-  // Whether y takes the place of x.
-  MB_DEVICE bool beats(Acc y, Acc x) const {
+  // Whether (1) y takes the place of x: one comparison a step, in integers, because that vectorises.
+  MB_DEVICE int64_t beats(Acc y, Acc x) const {
+    const int64_t first = y.b < x.b ? 1 : 0;
+    const int64_t tie = y.a == x.a ? first : 0;
+    const int64_t both_nan = x.a != x.a ? first : 1;
+    const int64_t nan = y.a != y.a ? both_nan : tie;
     const bool better = largest ? y.a > x.a : y.a < x.a;
-    const bool first = y.b < x.b;
-    const bool x_nan = x.a != x.a, y_nan = y.a != y.a;
-    return (better & !x_nan) | (y_nan & !x_nan) | (((y.a == x.a) | (y_nan & x_nan)) & first);
+    return better ? 1 : nan;
   }
   MB_DEVICE Acc combine(Acc x, Acc y) const {
-    const bool take = beats(y, x);
-    return {take ? y.a : x.a, take ? y.b : x.b};
+    const int64_t take = beats(y, x);
+    return {take != 0 ? y.a : x.a, take != 0 ? y.b : x.b};
   }
   MB_DEVICE Acc term(T x, int64_t position) const { return {x, position}; }
   MB_DEVICE Acc quad(T x0, T x1, T x2, T x3, int64_t p) const {
