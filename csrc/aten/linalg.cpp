@@ -6,6 +6,7 @@
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/Cross.h>
 #include <ATen/native/Distance.h>
+#include <ATen/native/LinearAlgebraUtils.h>
 #include <ATen/native/TensorIterator.h>
 #include <ATen/ops/_cdist_backward.h>
 #include <ATen/ops/_cdist_forward.h>
@@ -14,6 +15,7 @@
 #include <ATen/ops/_pdist_forward.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_cross.h>
+#include <ATen/ops/linalg_matrix_exp.h>
 
 #include <string>
 #include <type_traits>
@@ -144,7 +146,7 @@ void through_operator(const Tensor& result, const Operator& op, const Tensor& a,
       result.get_device(),
       [op](const Tensor& a, const Tensor& b, const Tensor& result) {
         Donation donation({result});
-        donation.settle(0, op(a, b));
+        donation.settle(0, op(a, b).view(result.sizes()));  // the stub's arguments may have one batch more
       },
       a, b, Output{result});
 }
@@ -170,7 +172,7 @@ void cdist_backward(Tensor& result, const Tensor& grad, const Tensor& x1, const 
       result.get_device(),
       [p](const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& distance, const Tensor& result) {
         Donation donation({result});
-        donation.settle(0, at::_cdist_backward(grad, x1, x2, p, distance));
+        donation.settle(0, at::_cdist_backward(grad, x1, x2, p, distance).view(result.sizes()));
       },
       grad, x1, x2, distance, Output{result});
 }
@@ -199,6 +201,20 @@ Tensor _cholesky_solve_helper(const Tensor& self, const Tensor& A, bool upper) {
         donation.settle(0, at::_cholesky_solve_helper(self, A, upper));
       },
       self, A, Output{out});
+  return out;
+}
+
+Tensor linalg_matrix_exp(const Tensor& self) {
+  at::native::squareCheckInputs(self, "linalg.matrix_exp");
+  at::native::checkFloatingOrComplex(self, "linalg.matrix_exp");
+  const Tensor out = at::empty_like(self, at::MemoryFormat::Contiguous);
+  host_call(
+      self.get_device(),
+      [](const Tensor& self, const Tensor& out) {
+        Donation donation({out});
+        donation.settle(0, at::linalg_matrix_exp(self));
+      },
+      self, Output{out});
   return out;
 }
 

@@ -86,13 +86,12 @@ std::vector<Tensor> weight_list(const variable_list& inputs, size_t first) {
 
 struct LstmLayer : torch::autograd::Function<LstmLayer> {
   static variable_list forward(AutogradContext* ctx, const Tensor& input, const Tensor& hx, const Tensor& cx,
-                               const Tensor& w_input, const Tensor& w_hidden, const Tensor& b_input,
-                               const Tensor& b_hidden, bool reverse) {
+                               const Tensor& w_input, const Tensor& w_hidden, const std::optional<Tensor>& b_input,
+                               const std::optional<Tensor>& b_hidden, bool reverse) {
     at::AutoDispatchBelowADInplaceOrView guard;
     const int64_t steps = input.size(0), batch = input.size(1), hidden = w_hidden.size(1);
     const Tensor x = input.contiguous(), w = w_hidden.t();
-    const Tensor bx = b_input.defined() ? b_input.contiguous() : b_input;
-    const Tensor bh = b_hidden.defined() ? b_hidden.contiguous() : b_hidden;
+    const Tensor bx = b_input ? b_input->contiguous() : Tensor(), bh = b_hidden ? b_hidden->contiguous() : Tensor();
     const Tensor x_gates = at::mm(flat(x), w_input.t()).view({steps, batch, 4 * hidden});
     Tensor outputs = at::empty({steps, batch, hidden}, x.options()), cells = at::empty_like(outputs);
     Tensor workspace = at::empty_like(x_gates), h_gates = at::empty({batch, 4 * hidden}, x.options());
@@ -108,8 +107,10 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
       h = outputs[step];
     }
     const int64_t last = order[steps - 1];
-    ctx->save_for_backward({input, hx, cx, w_input, w_hidden, b_input, b_hidden, outputs, cells, workspace});
+    ctx->save_for_backward({input, hx, cx, w_input, w_hidden, b_input.value_or(Tensor()),
+                            b_hidden.value_or(Tensor()), outputs, cells, workspace});
     ctx->saved_data["reverse"] = reverse;
+    ctx->set_materialize_grads(false);
     return {outputs, outputs[last].clone(), cells[last].clone()};
   }
 
@@ -168,12 +169,12 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
 
 struct GruLayer : torch::autograd::Function<GruLayer> {
   static variable_list forward(AutogradContext* ctx, const Tensor& input, const Tensor& hx, const Tensor& w_input,
-                               const Tensor& w_hidden, const Tensor& b_input, const Tensor& b_hidden, bool reverse) {
+                               const Tensor& w_hidden, const std::optional<Tensor>& b_input,
+                               const std::optional<Tensor>& b_hidden, bool reverse) {
     at::AutoDispatchBelowADInplaceOrView guard;
     const int64_t steps = input.size(0), batch = input.size(1), hidden = w_hidden.size(1);
     const Tensor x = input.contiguous(), w = w_hidden.t(), h0 = hx.contiguous();
-    const Tensor bx = b_input.defined() ? b_input.contiguous() : b_input;
-    const Tensor bh = b_hidden.defined() ? b_hidden.contiguous() : b_hidden;
+    const Tensor bx = b_input ? b_input->contiguous() : Tensor(), bh = b_hidden ? b_hidden->contiguous() : Tensor();
     const Tensor x_gates = at::mm(flat(x), w_input.t()).view({steps, batch, 3 * hidden});
     Tensor outputs = at::empty({steps, batch, hidden}, x.options());
     Tensor workspace = at::empty({steps, batch, 5 * hidden}, x.options());
@@ -187,8 +188,10 @@ struct GruLayer : torch::autograd::Function<GruLayer> {
                                        at_step(outputs, step), at_step(workspace, step)});
       h = outputs[step];
     }
-    ctx->save_for_backward({input, hx, w_input, w_hidden, b_input, b_hidden, outputs, workspace});
+    ctx->save_for_backward({input, hx, w_input, w_hidden, b_input.value_or(Tensor()),
+                            b_hidden.value_or(Tensor()), outputs, workspace});
     ctx->saved_data["reverse"] = reverse;
+    ctx->set_materialize_grads(false);
     return {outputs, outputs[order[steps - 1]].clone()};
   }
 
@@ -241,15 +244,21 @@ struct GruLayer : torch::autograd::Function<GruLayer> {
 
 }  // namespace
 
+// The engine's function takes a tensor that is not there as an optional only.
+static std::optional<Tensor> if_defined(const Tensor& tensor) {
+  return tensor.defined() ? std::optional<Tensor>(tensor) : std::nullopt;
+}
+
 std::tuple<Tensor, Tensor, Tensor> lstm_layer(const Tensor& input, const Tensor& hx, const Tensor& cx,
                                               const LayerWeights& w, bool reverse) {
-  variable_list results =
-      LstmLayer::apply(input, hx, cx, w.input, w.hidden, w.input_bias, w.hidden_bias, reverse);
+  variable_list results = LstmLayer::apply(input, hx, cx, w.input, w.hidden, if_defined(w.input_bias),
+                                           if_defined(w.hidden_bias), reverse);
   return {results[0], results[1], results[2]};
 }
 
 std::tuple<Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& hx, const LayerWeights& w, bool reverse) {
-  variable_list results = GruLayer::apply(input, hx, w.input, w.hidden, w.input_bias, w.hidden_bias, reverse);
+  variable_list results = GruLayer::apply(input, hx, w.input, w.hidden, if_defined(w.input_bias),
+                                          if_defined(w.hidden_bias), reverse);
   return {results[0], results[1]};
 }
 

@@ -44,7 +44,11 @@ def sample(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.
 def test_a_pooling_is_the_cpus(device, no_fallback, name, dtype):
     call, shape = CALLS[name]
     x = sample(shape, dtype)
-    ours, theirs = call(x.to(device)), call(x)
+    try:
+        theirs = call(x)
+    except NotImplementedError:  # the CPU averages no half precision in three dimensions
+        theirs = call(x.float()).to(dtype)
+    ours = call(x.to(device))
     assert ours.stride() == theirs.stride()
     torch.testing.assert_close(ours.cpu(), theirs)
 
@@ -73,7 +77,7 @@ def test_channels_last_input_gives_a_channels_last_output(device, no_fallback, n
     call, shape = CALLS[name]
     x = sample(shape).to(memory_format=torch.channels_last)
     ours, theirs = call(x.to(device)), call(x)
-    assert ours.is_contiguous(memory_format=torch.channels_last)
+    assert ours.numel() == 0 or ours.is_contiguous(memory_format=torch.channels_last)
     torch.testing.assert_close(ours.cpu(), theirs)
 
 
