@@ -1,4 +1,4 @@
-"""torch.optim takes the same steps on the device as on the CPU; states move between them; GradScaler skips bad steps."""
+"""torch.optim steps agree with those on the CPU; states move between devices; GradScaler skips bad steps."""
 
 import copy
 
