@@ -1,4 +1,4 @@
-"""torch.optim on the device takes the same steps as on the CPU; states move between them; GradScaler skips bad steps."""
+"""torch.optim steps agree with those on the CPU; states move between devices; GradScaler skips bad steps."""
 
 import copy
 
@@ -118,9 +118,7 @@ def test_a_state_moves_from_the_cpu_to_the_device_and_back(name, fused, device):
         second.load_state_dict(copy.deepcopy(first.state_dict()))
         run(second, moved, 3, begin)
         first, params = second, moved
-    torch.testing.assert_close(
-        [p.detach() for p in params], run(straight, expected, 9), rtol=1e-5, atol=1e-5
-    )
+    torch.testing.assert_close([p.detach() for p in params], run(straight, expected, 9), rtol=1e-5, atol=1e-5)
 
 
 def scaled_step(device, fused, bad):
@@ -157,9 +155,7 @@ def test_grad_scaler_unscales_steps_and_grows_the_scale_after_good_ones(fused, d
     for _ in range(3):
         set_gradients(expected, 0)
         optimizer.step()
-    torch.testing.assert_close(
-        [p.detach().cpu() for p in after], [p.detach() for p in expected], rtol=1e-5, atol=1e-5
-    )
+    torch.testing.assert_close([p.detach().cpu() for p in after], [p.detach() for p in expected], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
@@ -193,5 +189,18 @@ def test_a_fused_step_refuses_gradients_of_another_dtype(device):
     grads = [torch.ones(3, device=device, dtype=torch.float64)]
     state = [torch.zeros(3, device=device)]
     with pytest.raises(RuntimeError, match="must have same dtype, device, and layout"):
-        torch._fused_adam_(params, grads, state, [torch.zeros(3, device=device)], [], [torch.ones((), device=device)],
-                           lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0, eps=1e-8, amsgrad=False, maximize=False)
+        torch._fused_adam_(
+            params,
+            grads,
+            state,
+            [torch.zeros(3, device=device)],
+            [],
+            [torch.ones((), device=device)],
+            lr=0.1,
+            beta1=0.9,
+            beta2=0.99,
+            weight_decay=0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )

@@ -131,8 +131,9 @@ def test_norms_agree_with_a_sum_in_double(device, dtype, order):
     for norm, t in zip(torch._foreach_norm(moved(x, device), order), x, strict=True):
         want = torch.linalg.vector_norm(t.double(), order).to(dtype)
         assert norm.dtype == dtype
-        torch.testing.assert_close(norm.cpu(), want, rtol=2e-6 if dtype == torch.float32 else None,
-                                   atol=0 if dtype == torch.float32 else None)
+        torch.testing.assert_close(
+            norm.cpu(), want, rtol=2e-6 if dtype == torch.float32 else None, atol=0 if dtype == torch.float32 else None
+        )
 
 
 def test_a_norm_does_not_depend_on_threads_or_on_the_other_tensors(device):
