@@ -5,8 +5,6 @@
 // the bookkeeping of windows is shared; on a GPU a group is one element and a thread owns it.
 #pragma once
 
-#include <type_traits>
-
 #include "csrc/device/numeric.h"
 #include "csrc/device/portable.h"
 #include "csrc/kernels/pool.h"
@@ -15,14 +13,7 @@ namespace mybackend::kernels::pool {
 
 using device::Block;
 
-template <class B>
-constexpr int lanes_of() {
-  if constexpr (requires { std::integral_constant<int, B::threads>{}; })
-    return 16;
-  else
-    return 1;
-}
-constexpr int kLanes = lanes_of<Block>();
+constexpr int kLanes = device::kThreadedBlocks ? 1 : 16;
 constexpr int64_t kGroupsPerBlock = 128;
 constexpr int kThreads = 128;
 
