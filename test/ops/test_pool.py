@@ -44,10 +44,8 @@ def sample(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.
 def test_a_pooling_is_the_cpus(device, no_fallback, name, dtype):
     call, shape = CALLS[name]
     x = sample(shape, dtype)
-    try:
-        theirs = call(x)
-    except NotImplementedError:  # the CPU averages no half precision in three dimensions
-        theirs = call(x.float()).to(dtype)
+    # In half precision the CPU rounds every partial sum, where it averages at all; ours are rounded once.
+    theirs = call(x.float()).to(dtype) if dtype in (torch.float16, torch.bfloat16) else call(x)
     ours = call(x.to(device))
     assert ours.stride() == theirs.stride()
     torch.testing.assert_close(ours.cpu(), theirs)
