@@ -2,6 +2,7 @@
 #include "csrc/aten/factories.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/TensorFactories.h>
 
 #include "csrc/runtime/allocator.h"
 #include "generated/factories.h"
@@ -40,6 +41,16 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
                          std::optional<bool> pin_memory) {
   check_options(layout, pin_memory);
   return empty_strided_on_current_device(size, stride, c10::dtype_or_default(dtype));
+}
+
+// Zeros without memory: upstream's formulas make them, and whoever reads them takes the ZeroTensor key's path.
+at::Tensor _efficientzerotensor(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                                std::optional<at::Layout> layout, std::optional<at::Device> device,
+                                std::optional<bool> pin_memory) {
+  check_options(layout, pin_memory);
+  at::native::ZeroTensorAllocator allocator(c10::device_or_default(device));
+  return at::detail::empty_generic(size, &allocator, kKeys | c10::DispatchKeySet(c10::DispatchKey::ZeroTensor),
+                                   c10::dtype_or_default(dtype), std::nullopt);
 }
 
 }  // namespace mybackend::aten
