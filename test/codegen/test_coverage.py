@@ -1,23 +1,23 @@
 """The coverage report says what the dispatcher says, and every stub that a table names is filled."""
 
 from codegen.check_stubs import missing
-from mybackend import _coverage
+from mybackend import coverage
 
 
 def test_every_listed_operator_is_registered_as_its_table_says():
-    assert _coverage.measure().problems == []
+    assert coverage.measure().problems == []
 
 
 def test_a_registration_that_no_table_lists_is_a_problem(monkeypatch):
-    real = _coverage.has_kernel
-    monkeypatch.setattr(_coverage, "has_kernel", lambda name, key="PrivateUse1": name == "histc" or real(name, key))
-    assert "histc has a kernel, but no table lists it" in _coverage.measure().problems
+    real = coverage.has_kernel
+    monkeypatch.setattr(coverage, "has_kernel", lambda name, key="PrivateUse1": name == "histc" or real(name, key))
+    assert "histc has a kernel, but no table lists it" in coverage.measure().problems
 
 
 def test_a_listed_operator_without_registration_is_a_problem(monkeypatch):
-    real = _coverage.has_kernel
-    monkeypatch.setattr(_coverage, "has_kernel", lambda name, key="PrivateUse1": name != "view" and real(name, key))
-    assert _coverage.measure().problems == ["views.yaml lists view as stub, but view has no kernel"]
+    real = coverage.has_kernel
+    monkeypatch.setattr(coverage, "has_kernel", lambda name, key="PrivateUse1": name != "view" and real(name, key))
+    assert coverage.measure().problems == ["views.yaml lists view as stub, but view has no kernel"]
 
 
 def test_an_unfilled_stub_is_reported_with_its_operator():
