@@ -56,8 +56,8 @@ def test_a_non_contiguous_out_keeps_its_strides(x):
 
 
 def test_an_out_of_another_dtype_is_an_error(x):
-    with pytest.raises(RuntimeError, match="Found dtype Long but expected Float"):
-        torch.abs(x, out=torch.empty(3, 4, dtype=torch.int64, device=x.device))
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        torch.mm(x, x.t(), out=torch.empty(3, 3, dtype=torch.int64, device=x.device))
 
 
 def test_an_out_on_another_device_is_an_error(x):
