@@ -10,7 +10,7 @@ def main(arguments: list[str]) -> None:
     import torch
 
     import mybackend
-    from mybackend import _build_info, device
+    from mybackend import _build_info
 
     rows = [
         ("torch", torch.__version__),
@@ -22,11 +22,11 @@ def main(arguments: list[str]) -> None:
         ("package", os.path.dirname(mybackend.__file__)),
     ]
     try:
-        rows.append(("driver", device.driver()))
+        rows.append(("driver", mybackend.driver()))
     except RuntimeError as error:
         rows.append(("driver", f"unavailable: {error}"))
-    for index in range(device.device_count()):
-        properties = device.get_device_properties(index)
+    for index in range(mybackend.device_count()):
+        properties = mybackend.get_device_properties(index)
         memory = properties.total_memory / 2**30
         rows.append(
             (

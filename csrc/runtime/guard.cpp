@@ -45,7 +45,15 @@ DeviceIndex GuardImpl::deviceCount() const noexcept {
   return device_count();
 }
 c10::DeviceCapability GuardImpl::getDeviceCapability(c10::Device) const {
-  return c10::DeviceCapability();
+  // Those of csrc/device/dtype.h: quantised types, those below a byte and the 8-bit floats have no kernels here.
+  c10::DeviceCapability capability;
+  capability.capability_data.capability_bits = 0;
+  auto& types = capability.capability_data.supported_scalar_types;
+  types.has_Byte = types.has_Char = types.has_Short = types.has_Int = types.has_Long = types.has_Bool = 1;
+  types.has_UInt16 = types.has_UInt32 = types.has_UInt64 = 1;
+  types.has_Half = types.has_BFloat16 = types.has_Float = types.has_Double = 1;
+  types.has_ComplexHalf = types.has_ComplexFloat = types.has_ComplexDouble = 1;
+  return capability;
 }
 void GuardImpl::synchronizeDevice(const DeviceIndex device) const {
   synchronize_device(resolve_device_index(device));

@@ -21,13 +21,39 @@ __all__ = ["Case", "cases", "check_backward", "check_forward"]
 
 # Values of these are random or uninitialised; only shape, dtype and strides can be compared.
 VALUES_UNDEFINED = frozenset(
-    """
-    bernoulli empty empty_like empty_permuted empty_strided new_empty new_empty_strided multinomial normal rand_like
-    randint randint_like randn randn_like uniform cauchy exponential geometric log_normal nn.functional.dropout
-    nn.functional.alpha_dropout nn.functional.feature_alpha_dropout nn.functional.dropout2d nn.functional.dropout3d
-    nn.functional.rrelu nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d resize_ resize_as_
-    svd_lowrank pca_lowrank
-    """.split()
+    [
+        "bernoulli",
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "multinomial",
+        "normal",
+        "rand_like",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "uniform",
+        "cauchy",
+        "exponential",
+        "geometric",
+        "log_normal",
+        "nn.functional.dropout",
+        "nn.functional.alpha_dropout",
+        "nn.functional.feature_alpha_dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.rrelu",
+        "nn.functional.fractional_max_pool2d",
+        "nn.functional.fractional_max_pool3d",
+        "resize_",
+        "resize_as_",
+        "svd_lowrank",
+        "pca_lowrank",
+    ]
 )
 
 # Half and bfloat16 results are rounded once by us and once or more by the CPU: a few units in the last place apart.
@@ -94,7 +120,9 @@ def _call(case: Case, sample: SampleInput, device: str) -> tuple[Any, list[torch
 
 def _compare(case: Case, device: str, ours: Any, theirs: Any, what: str) -> None:
     ours_leaves, theirs_leaves = tree_flatten(ours)[0], tree_flatten(theirs)[0]
-    assert len(ours_leaves) == len(theirs_leaves), f"{case} {what}: {len(ours_leaves)} results, {len(theirs_leaves)} on CPU"
+    assert len(ours_leaves) == len(theirs_leaves), (
+        f"{case} {what}: {len(ours_leaves)} results, {len(theirs_leaves)} on CPU"
+    )
     rtol, atol = LOW_PRECISION.get(case.dtype, (None, None))
     for mine, other in zip(ours_leaves, theirs_leaves, strict=True):
         if not isinstance(other, torch.Tensor):
@@ -111,7 +139,12 @@ def _compare(case: Case, device: str, ours: Any, theirs: Any, what: str) -> None
         if case.op.name in VALUES_UNDEFINED:
             continue
         torch.testing.assert_close(
-            mine.detach().cpu(), other.detach(), rtol=rtol, atol=atol, equal_nan=True, msg=lambda m: f"{case} {what}: {m}"
+            mine.detach().cpu(),
+            other.detach(),
+            rtol=rtol,
+            atol=atol,
+            equal_nan=True,
+            msg=lambda m: f"{case} {what}: {m}",
         )
 
 

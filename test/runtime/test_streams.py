@@ -94,7 +94,7 @@ def test_an_unrecorded_event_has_happened_and_has_no_time():
     event = torch.mybackend.Event(enable_timing=True)
     assert event.query()
     event.synchronize()
-    with pytest.raises(RuntimeError, match="recorded"):
+    with pytest.raises(ValueError, match="Both events must be recorded"):
         event.elapsed_time(torch.mybackend.Event(enable_timing=True))
 
 
