@@ -5,6 +5,7 @@ A patch is applied only where torch still lacks what it adds, so it ends by itse
 
 import functools
 from collections.abc import Callable
+from enum import IntEnum
 
 import torch
 
@@ -26,7 +27,7 @@ def dlpack_device() -> None:
     original = torch.Tensor.__dlpack_device__
 
     @functools.wraps(original)
-    def __dlpack_device__(self: torch.Tensor) -> tuple[int, int]:
+    def __dlpack_device__(self: torch.Tensor) -> tuple[IntEnum, int]:
         if self.device.type != "mybackend":
             return original(self)
         from torch.utils.dlpack import DLDeviceType
@@ -39,8 +40,8 @@ def dlpack_device() -> None:
 def module_conversion() -> None:
     """Module.to() keeps its parameters when it moves them to or from this device, as it does for CUDA.
 
-    torch replaces each parameter by a new one where `_has_compatible_shallow_copy_type` is false, as it is between the CPU
-    and any renamed backend: weights that were tied come apart, and an optimizer made before goes on with the old ones.
+    torch replaces each parameter by a new one where `_has_compatible_shallow_copy_type` is false, as it is between the
+    CPU and any renamed backend: tied weights come apart, and an optimizer made before goes on with the old ones.
     Needed until PrivateUse1 is among torch's dense backends (or its hooks answer that question).
     """
     if torch._has_compatible_shallow_copy_type(torch.empty(0), torch.empty(0, device="mybackend")):
@@ -58,7 +59,8 @@ def module_conversion() -> None:
                     _C.set_data(parameter, fn(parameter))
                     if gradient is not None:
                         _C.set_data(gradient, fn(gradient))
-        return original(self, fn, recurse)
+        moved: torch.nn.Module = original(self, fn, recurse)  # type: ignore[no-untyped-call]
+        return moved
 
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
 

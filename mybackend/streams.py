@@ -1,7 +1,7 @@
 """Streams and events. They are torch.Stream and torch.Event of this device, so both kinds may be mixed freely."""
 
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -33,7 +33,7 @@ class Stream(torch.Stream):
         priority: 0 is normal, negative numbers are more urgent.
     """
 
-    def __new__(cls, device: Any = None, priority: int = 0, **ids: int) -> "Stream":
+    def __new__(cls, device: Any = None, priority: int = 0, **ids: int) -> Self:
         if ids:
             return super().__new__(cls, **ids)
         return super().__new__(cls, device=_device(device), priority=priority)
@@ -67,7 +67,7 @@ class Stream(torch.Stream):
 class ExternalStream(Stream):
     """A stream made by another library, by its handle. The caller keeps it alive."""
 
-    def __new__(cls, stream_ptr: int, device: Any = None) -> "ExternalStream":
+    def __new__(cls, stream_ptr: int, device: Any = None) -> Self:
         where = _device(device)
         return super().__new__(cls, **_ids(stream_ptr, where.index))
 

@@ -14,7 +14,7 @@ def message_of(act, x: torch.Tensor) -> str:
     """What `act` raises, without what names the device."""
     with pytest.raises(RuntimeError) as error:
         act(x)
-    return str(error.value).replace("mybackendFloatType", "FloatType").replace("torch.mybackend.", "torch.")
+    return str(error.value).replace("mybackendFloatType", "torch.FloatTensor")
 
 
 def saved_value_overwritten(x: torch.Tensor) -> None:
@@ -72,8 +72,7 @@ ERRORS = [
 @pytest.mark.parametrize("act", ERRORS, ids=lambda act: act.__name__)
 def test_a_broken_rule_is_reported_in_the_words_used_on_the_cpu(act, x):
     on_cpu = x.detach().cpu().requires_grad_()
-    ours, theirs = message_of(act, x), message_of(act, on_cpu)
-    assert ours.replace("[torch.FloatTensor [3]]", "") == theirs.replace("[torch.FloatTensor [3]]", "")
+    assert message_of(act, x) == message_of(act, on_cpu)
 
 
 def test_the_version_counts_every_write_and_is_shared_by_views(device):
