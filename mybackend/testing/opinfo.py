@@ -2,7 +2,8 @@
 
 `op_db` is upstream's own database: for each operator, sample inputs of every shape and kind upstream thinks worth
 testing. A check runs the operator on the CPU and on the device with the same inputs and compares values, dtypes, shapes
-and, for the backward, gradients, within torch.testing.assert_close's default tolerances unless the OpInfo names its own.
+and, for the backward, gradients, within torch.testing.assert_close's default tolerances unless the OpInfo names its
+own.
 """
 
 from __future__ import annotations
