@@ -7,9 +7,9 @@
 //   equal
 //               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all
 //               keys share is passed over
-//   topk        finds the digit in which the k-th element falls, from the top digit down, each time keeping only what
-//   is not
-//               beyond it; then sorts what is left
+//   topk        drops what a bound shows to be beyond the k-th element, finds the digit in which that one falls, from
+//   the
+//               top digit down, each time keeping only what is not beyond it; then sorts what is left
 // A block handles several rows, one after the other. Called by csrc/aten/sort.cpp. Spec: test/ops/test_sort.py.
 #include "csrc/kernels/sort.h"
 
@@ -28,6 +28,15 @@ constexpr int kCounts = 4096;
 constexpr int kWidestDigit = 8;
 constexpr int64_t kShortRow = 64;
 constexpr int64_t kShortElements = 2048;
+constexpr int64_t kMostGroups = 1024;
+constexpr int64_t kFewCandidates = 192;
+
+// How many groups topk deals a row out to in order to bound the k-th element; 0 where that would not pay.
+int64_t groups_for(int64_t columns, int64_t keep) {
+  int64_t groups = 64;
+  while (groups < 4 * keep && groups < kMostGroups) groups *= 2;
+  return groups >= 2 * keep && columns >= 4 * groups ? groups : 0;
+}
 
 template <int kBytes>
 struct UnsignedOf;
@@ -50,6 +59,12 @@ struct UnsignedOf<8> {
 template <class T>
 using Key = typename UnsignedOf<sizeof(T)>::type;
 
+template <class T>
+constexpr Key<T> kInfinity = Key<T>(std::is_same_v<T, double>     ? 0x7ff0000000000000
+                                    : std::is_same_v<T, float>    ? 0x7f800000
+                                    : std::is_same_v<T, bfloat16> ? 0x7f80
+                                                                  : 0x7c00);
+
 // Ascending keys are ascending numbers, then NaN; -0 and 0 are equal. `flip` is all ones for the descending order.
 template <class T>
 MB_DEVICE Key<T> key_of(T x, Key<T> flip) {
@@ -58,10 +73,11 @@ MB_DEVICE Key<T> key_of(T x, Key<T> flip) {
   K bits;
   memcpy(&bits, &x, sizeof(K));
   if constexpr (is_floating<T>) {
-    const auto value = Compute<T>(x);
+    // Whole-number arithmetic of one width: loops over 16-bit types vectorise.
+    const K size = K(bits & K(~kTop));
     const K folded = (bits & kTop) != 0 ? K(~bits) : K(bits | kTop);
-    const K number = value == 0 ? kTop : folded;
-    bits = value != value ? K(~K(0)) : number;
+    const K number = size == 0 ? kTop : folded;
+    bits = size > kInfinity<T> ? K(~K(0)) : number;
   } else if constexpr (std::is_signed_v<T>) {
     bits = K(bits ^ kTop);
   }
@@ -104,7 +120,8 @@ MB_DEVICE void rank_sort(Block block, Pairs<K>& pairs, int64_t n) {
   block.each(n, [&](int64_t i) {
     const K key = pairs.key[i];
     int32_t rank = 0;
-    for (int32_t j = 0; j < int32_t(n); j++) rank += pairs.key[j] < key || (pairs.key[j] == key && j < int32_t(i));
+    for (int32_t j = 0; j < int32_t(i); j++) rank += pairs.key[j] <= key;
+    for (int32_t j = int32_t(i); j < int32_t(n); j++) rank += pairs.key[j] < key;
     pairs.other_key[rank] = key;
     pairs.other_position[rank] = pairs.position[i];
   });
@@ -229,6 +246,7 @@ template <class T>
 struct Topk {
   SortRows r;
   int64_t blocks;
+  int64_t groups;  // of `bound`; 0: no bound is sought
 
   MB_DEVICE void operator()(Block block) const {
     for (int64_t row = block.index; row < r.rows; row += blocks) one_row(block, row);
@@ -239,19 +257,44 @@ struct Topk {
     MB_SHARED(block, uint32_t, counts, kCounts);
     const K flip = r.descending ? K(~K(0)) : K(0);
     const T* in = reinterpret_cast<const T*>(r.in) + row * r.columns;
+    T* values = reinterpret_cast<T*>(r.values) + row * r.keep;
+    int64_t* indices = r.indices + row * r.keep;
     const int width = digit_width(block);
-    int shift = int(sizeof(K) * 8) - width;
-    Cut cut = find_cut(block, counts, r.columns, r.keep, shift, width, [&](int64_t i) { return key_of(in[i], flip); });
 
-    // What is not beyond the cut becomes (key, position); later digits look at these only.
+    // The top digit of the k-th element is at most `digit`. What is not beyond becomes (key, position); later digits
+    // look at these only.
+    int shift = int(sizeof(K) * 8);
+    uint64_t prefix = 0;
+    auto key = [&](int64_t i) { return key_of(in[i], flip); };
     auto pairs = pairs_in<K>(r.scratch + block.index * sort_scratch_bytes(1, r.columns), r.columns);
-    int64_t n = collect(
-        block, r.columns, shift, cut.digit, [&](int64_t i) { return key_of(in[i], flip); },
-        [&](int64_t i, int64_t place) {
-          pairs.key[place] = key_of(in[i], flip);
-          pairs.position[place] = uint32_t(i);
-        });
-    uint64_t prefix = cut.digit;
+    auto take = [&](int64_t i, int64_t place) {
+      pairs.key[place] = key(i);
+      pairs.position[place] = uint32_t(i);
+    };
+    int64_t n = 0;
+    if (groups > 0) {
+      const uint64_t last = bound(block, in, flip);
+      if constexpr (device::kThreadedBlocks) {
+        n = collect(block, r.columns, 0, last, key, take);
+      } else {
+        // Few keys are kept: runs of keys that are all beyond are passed over, which vectorises.
+        for (int64_t begin = 0; begin < r.columns; begin += kRun) {
+          if (r.columns - begin >= kRun && none_until(block, in + begin, flip, K(last))) continue;
+          const int64_t count = r.columns - begin < kRun ? r.columns - begin : kRun;
+          n += collect(
+              block, count, 0, last, [&](int64_t i) { return key(begin + i); },
+              [&](int64_t i, int64_t place) { take(begin + i, n + place); });
+        }
+      }
+    } else {
+      shift -= width;
+      prefix = find_cut(block, counts, r.columns, r.keep, shift, width, key).digit;
+      n = collect(block, r.columns, shift, prefix, key, take);
+    }
+    if (r.sorted && n <= kFewCandidates) {
+      rank_sort(block, pairs, n);
+      return fetch_row(block, pairs, r.keep, in, values, indices);
+    }
     while (shift > 0 && n > r.keep) {
       const int next = shift > width ? shift - width : 0;
       const int bits = shift - next;
@@ -259,8 +302,8 @@ struct Topk {
       // it.
       const uint64_t above = prefix;
       const int64_t certain =
-          block.template sum<int64_t>(n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < above); });
-      cut = find_cut(
+          block.template sum<int64_t>(n, [&](int64_t i) { return int64_t(leading(pairs.key[i], shift) < above); });
+      const Cut cut = find_cut(
           block, counts, n, r.keep - certain, next, bits, [&](int64_t i) { return pairs.key[i]; }, above, shift);
       prefix = (prefix << bits) | cut.digit;
       shift = next;
@@ -274,15 +317,15 @@ struct Topk {
     }
     // Equals beyond the k-th: the first ones in order are kept.
     const int64_t before =
-        block.template sum<int64_t>(n, [&](int64_t i) { return int64_t((uint64_t(pairs.key[i]) >> shift) < prefix); });
+        block.template sum<int64_t>(n, [&](int64_t i) { return int64_t(leading(pairs.key[i], shift) < prefix); });
     if (n > r.keep) {
       const int64_t equals = r.keep - before;
       block.template scan<uint64_t>(
           n, uint64_t(0), Sum{},
-          [&](int64_t i) { return (uint64_t(pairs.key[i]) >> shift) < prefix ? uint64_t(1) << 32 : uint64_t(1); },
+          [&](int64_t i) { return leading(pairs.key[i], shift) < prefix ? uint64_t(1) << 32 : uint64_t(1); },
           [&](int64_t i, uint64_t through) {
             const int64_t equal = int64_t(through & 0xffffffff);
-            const bool smaller = (uint64_t(pairs.key[i]) >> shift) < prefix;
+            const bool smaller = leading(pairs.key[i], shift) < prefix;
             if (!smaller && equal > equals) return;
             const int64_t place = int64_t(through >> 32) + (equal < equals ? equal : equals) - 1;
             pairs.other_key[place] = pairs.key[i];
@@ -293,7 +336,51 @@ struct Topk {
     }
     if (r.sorted && r.keep > kShortRow) radix_sort(block, pairs, r.keep);
     if (r.sorted && r.keep <= kShortRow) rank_sort(block, pairs, r.keep);
-    fetch_row(block, pairs, r.keep, in, reinterpret_cast<T*>(r.values) + row * r.keep, r.indices + row * r.keep);
+    fetch_row(block, pairs, r.keep, in, values, indices);
+  }
+
+  // What is above the lowest `shift` bits of a key.
+  MB_DEVICE static uint64_t leading(uint64_t key, int shift) { return shift < 64 ? key >> shift : 0; }
+
+  static constexpr int64_t kRun = 64 / sizeof(T);
+
+  // Whether none of the next kRun keys is at most `last`.
+  MB_DEVICE static bool none_until(Block block, const T* in, Key<T> flip, Key<T> last) {
+    using K = Key<T>;
+    return block.template sum<K>(kRun, [&](int64_t i) { return key_of(in[i], flip) <= last ? K(1) : K(0); }) == 0;
+  }
+
+  // At least `keep` keys of the row are at most this. The row is dealt out to groups; of their least keys the one that
+  // has `keep` others at or before it is such a bound, and few keys are below it when groups outnumber `keep`.
+  MB_DEVICE uint64_t bound(Block block, const T* in, Key<T> flip) const {
+    using K = Key<T>;
+    using Count = std::conditional_t<sizeof(K) == 1, uint16_t, K>;
+    MB_SHARED(block, K, least, kMostGroups);
+    const int64_t whole = r.columns / groups;
+    block.each(groups, [&](int64_t g) { least[g] = key_of(in[g], flip); });
+    for (int64_t line = 1; line < whole; line++) {
+      const T* x = in + line * groups;
+      block.each(groups, [&](int64_t g) {
+        const K key = key_of(x[g], flip);
+        least[g] = key < least[g] ? key : least[g];
+      });
+    }
+    block.sync();
+    // Bit by bit; the lowest ones are left open once that lets few more in.
+    K found = 0;
+    int bit = int(sizeof(K)) * 8;
+    for (int64_t through = groups; bit > 0 && through > r.keep + r.keep / 16;) {
+      bit--;
+      const K middle = K(found | K(K(1) << bit));
+      const int64_t before = int64_t(
+          block.template sum<Count>(groups, [&](int64_t g) { return least[g] < middle ? Count(1) : Count(0); }));
+      if (before < r.keep)
+        found = middle;
+      else
+        through = before;
+    }
+    block.sync();
+    return uint64_t(found) | ((bit < 64 ? uint64_t(1) << bit : 0) - 1);
   }
 
   // The digit, `bits` wide at `shift`, in which the element number `wanted` falls.
@@ -301,7 +388,7 @@ struct Topk {
     uint64_t digit;
   };
 
-  // Counts only keys that equal `above` from bit `from` up (all of them when `from` is not given).
+  // Counts only keys that equal `above` from bit `from` up (all of them when there are no such bits).
   template <class F>
   MB_DEVICE static Cut find_cut(Block block, uint32_t* counts, int64_t n, int64_t wanted, int shift, int bits, F key,
                                 uint64_t above = 0, int from = 64) {
@@ -314,7 +401,8 @@ struct Topk {
       const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
       for (int64_t i = t * run; i < end; i++) {
         const uint64_t k = key(i);
-        if (from >= 64 || k >> from == above) counts[((k >> shift) & mask) * uint64_t(block.threads) + t]++;
+        if (from >= int(sizeof(k)) * 8 || k >> from == above)
+          counts[((k >> shift) & mask) * uint64_t(block.threads) + t]++;
       }
     });
     block.sync();
@@ -374,7 +462,8 @@ MB_DEFINE_KERNEL(topk_rows, (Stream stream, const SortRows& r)) {
                             SortShort<T>{r, rows_per_block});
     }
     const int64_t blocks = sort_blocks(r.rows, r.columns);
-    device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4}, Topk<T>{r, blocks});
+    device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4},
+                   Topk<T>{r, blocks, groups_for(r.columns, r.keep)});
   });
 }
 
