@@ -131,7 +131,7 @@ void index_copy(TensorIterator& iter, int64_t dim, int64_t size, int64_t stride)
   IndexSpace space(iter.dtype(0), 1);
   space.set_index(0, iter.tensor_base(1), size, stride * iter.element_size(0));
   space.operands().index[0] = static_cast<const char*>(iter.data_ptr(1));
-  space.report_as(device::kIndexOutOfRange, dim, iter.device(0));
+  space.report_as(device::kIndexCopyOutOfRange, dim, iter.device(0));
   add_dimensions(space, iter, 0, 2, 1);
   space.scatter(iter.device(0), Update::Assign);
 }

@@ -18,6 +18,7 @@ enum ErrorCode : int {
   kAssertion = 10,             // _assert_async; values: number of the message
   kProbabilityOutOfRange = 11, // bernoulli; no values
   kOutsideUnitInterval = 12,   // input of binary_cross_entropy; no values
+  kIndexCopyOutOfRange = 13,   // index_copy; values: index, size, dimension
   kException = 20,             // host work threw; the exception is kept beside the record (runtime/errors.h)
 };
 

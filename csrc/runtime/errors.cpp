@@ -103,6 +103,9 @@ void throw_recorded_error(device::ErrorRecord* record) {
     case device::kIndexOutOfRange:
       TORCH_CHECK_INDEX(false, "index ", values[0], " is out of bounds for dimension ", values[2], " with size ",
                         values[1]);
+    case device::kIndexCopyOutOfRange:
+      TORCH_CHECK_INDEX(false, "index_copy_(): index ", values[0], " is out of bounds for dimension ", values[2],
+                        " with size ", values[1]);
     case device::kGatherIndexOutOfRange:
       TORCH_CHECK(false, "index ", values[0], " is out of bounds for dimension ", values[2], " with size ", values[1]);
     case device::kIndexOutOfRangeInSelf:

@@ -135,6 +135,7 @@ ERRORS = {
     "index_select out of range": lambda x, i: x.index_select(0, i + 4),
     "index_add out of range": lambda x, i: x.index_add_(0, i + 2, x),
     "take out of range": lambda x, i: x.take(i + 20),
+    "index_copy out of range": lambda x, i: x.index_copy_(0, i + 2, x),
     "index_put out of range": lambda x, i: x.index_put_((i + 3,), x[0]),
     "index_put of another dtype": lambda x, i: x.index_put_((i,), x.double()),
     "masked_fill by integers": lambda x, i: x.masked_fill(i.view(1, 3), 0.0),
