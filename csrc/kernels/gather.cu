@@ -1,15 +1,14 @@
 // gather_elements: to = from[index], as opaque words. Serves index, index_select, gather and take.
 //
-// The walked space is (rows, columns) with dimension 0 as columns. A block owns some rows or a piece of one. Where no index
-// varies along dimension 0 the indices are read once per row and the row is copied.
-// Called by csrc/aten/index.cpp, csrc/aten/scatter_gather.cpp. Spec: test/ops/test_index.py.
+// The walked space is (rows, columns) with dimension 0 as columns. A block owns some rows or a piece of one. Where no
+// index varies along dimension 0 the indices are read once per row and the row is copied. Called by
+// csrc/aten/index.cpp, csrc/aten/scatter_gather.cpp. Spec: test/ops/test_index.py.
 #include "csrc/device/rows.h"
 #include "csrc/kernels/index_walk.h"
 
 namespace mybackend::kernels {
 namespace {
 
-using device::Block;
 using device::RowSplit;
 
 constexpr int kThreads = 128;
@@ -23,20 +22,45 @@ struct GatherEach {
 
   MB_DEVICE void operator()(Block block) const {
     const device::RowSpan span = split.span(block.index);
-    device::each_row(
-        block, span.rows, span.columns,
-        [&](int64_t row) {
-          auto place = Place<N>::origin(o);
-          place.follow(o, 1, o.ndim, span.first_row + row);
-          place.step(o, 0, span.first_column);
-          return place;
-        },
-        [&](const Place<N>& place, int64_t c) {
-          int64_t offset;
-          if (place.template resolve<I>(o, 0, c, offset))
-            *reinterpret_cast<W*>(place.to + c * o.to_strides[0]) =
-                *reinterpret_cast<const W*>(place.from + c * o.from_strides[0] + offset);
-        });
+    auto place_of = [&](int64_t row) {
+      auto place = Place<N>::origin(o);
+      place.follow(o, 1, o.ndim, span.first_row + row);
+      place.step(o, 0, span.first_column);
+      return place;
+    };
+    if constexpr (!device::kThreadedBlocks) {
+      for (int64_t row = 0; row < span.rows; row++) {
+        const auto place = place_of(row);
+        if (place.template all_inside<I>(block, o, 0, span.columns))
+          unchecked(block, place, span.columns);
+        else
+          block.each(span.columns, [&](int64_t c) { checked(place, c); });
+      }
+    } else {
+      device::each_row(block, span.rows, span.columns, place_of,
+                       [&](const Place<N>& place, int64_t c) { checked(place, c); });
+    }
+  }
+
+  MB_DEVICE void checked(const Place<N>& place, int64_t c) const {
+    int64_t offset;
+    if (place.template resolve<I>(o, 0, c, offset))
+      *reinterpret_cast<W*>(place.to + c * o.to_strides[0]) =
+          *reinterpret_cast<const W*>(place.from + c * o.from_strides[0] + offset);
+  }
+
+  MB_DEVICE void unchecked(Block block, const Place<N>& place, int64_t columns) const {
+    char* to = place.to;
+    const char* from = place.from;
+    const int64_t to_stride = o.to_strides[0], from_stride = o.from_strides[0];
+    if (to_stride == int64_t(sizeof(W)))
+      place.template each_inside<I, true>(block, o, 0, columns, [=](int64_t c, int64_t offset) {
+        reinterpret_cast<W*>(to)[c] = *reinterpret_cast<const W*>(from + c * from_stride + offset);
+      });
+    else
+      place.template each_inside<I, true>(block, o, 0, columns, [=](int64_t c, int64_t offset) {
+        *reinterpret_cast<W*>(to + c * to_stride) = *reinterpret_cast<const W*>(from + c * from_stride + offset);
+      });
   }
 };
 

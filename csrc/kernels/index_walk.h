@@ -7,10 +7,15 @@
 
 namespace mybackend::kernels {
 
+using device::Block;
+
 // An element that is only moved.
 struct Word16 {
   uint64_t low, high;
 };
+
+template <class I>
+constexpr int64_t kLargest = sizeof(I) == 4 ? 0x7fffffff : 0x7fffffffffffffff;
 
 // Addresses at the beginning of a row: every dimension but some inner ones has been followed. N is 1 where there is one
 // index array, else kMaxIndices.
@@ -67,6 +72,43 @@ struct Place {
       offset += inside * o.indexed_strides[k];
     }
     return true;
+  }
+
+  // Whether the next `n` indices along dimension `d` are all in range. For builds in which a row is one thread's: a
+  // pass that vectorises, after which elements need no check.
+  template <class I>
+  MB_DEVICE bool all_inside(Block block, const IndexOperands& o, int d, int64_t n) const {
+    if constexpr (N == 1) {
+      const I size = I(o.indexed_sizes[0] < kLargest<I> ? o.indexed_sizes[0] : kLargest<I>), low = o.wrap ? -size : 0;
+      const int64_t stride = o.index_strides[0][d];
+      const char* named = index[0];
+      const auto outside = [=](I i) { return I(i < low) + I(i >= size); };
+      if (stride == int64_t(sizeof(I)))
+        return block.template sum<I>(n, [=](int64_t i) { return outside(reinterpret_cast<const I*>(named)[i]); }) == 0;
+      return block.template sum<I>(
+                 n, [=](int64_t i) { return outside(*reinterpret_cast<const I*>(named + i * stride)); }) == 0;
+    } else {
+      return false;
+    }
+  }
+
+  // Calls f(i, byte offset) for the next `n` indices along dimension `d`, which are all_inside; iterations are
+  // independent if `kIndependent`, else they go in order.
+  template <class I, bool kIndependent, class F>
+  MB_DEVICE void each_inside(Block block, const IndexOperands& o, int d, int64_t n, F f) const {
+    const int64_t size = o.indexed_sizes[0], by = o.indexed_strides[0], stride = o.index_strides[0][d];
+    const char* named = index[0];
+    const auto at = [=](int64_t i, int64_t step) {
+      const int64_t k = *reinterpret_cast<const I*>(named + i * step);
+      f(i, (k < 0 ? k + size : k) * by);
+    };
+    if (stride != int64_t(sizeof(I))) {
+      for (int64_t i = 0; i < n; i++) at(i, stride);
+    } else if constexpr (kIndependent) {
+      block.each(n, [&](int64_t i) { at(i, sizeof(I)); });
+    } else {
+      for (int64_t i = 0; i < n; i++) at(i, sizeof(I));
+    }
   }
 };
 

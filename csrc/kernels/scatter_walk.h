@@ -1,10 +1,12 @@
 // The walks behind scatter_elements: to[index] = update(to[index], from), by one int64 index array.
 //
 // The first `fiber_dims` dimensions are fibers: positions in different fibers never meet. Three ways to walk:
-//   FiberRows   a block owns some fibers and takes the remaining dimensions one position after the other, each time over
+//   FiberRows   a block owns some fibers and takes the remaining dimensions one position after the other, each time
+//   over
 //               its fibers. For fibers that lie side by side (rows of a matrix added to rows of another).
 //   FiberEach   one thread owns a fiber and walks it. For walks along the memory (scatter along the last dimension).
-//   Everywhere  all positions at once, with atomic updates; only where the order does not matter and fibers are few.
+//   Everywhere  all positions at once, with atomic updates; only where the order does not matter, and fibers are few or
+//               whole rows are assigned.
 // The first two combine colliding elements in the order of their positions: the result does not depend on the number of
 // threads. Instantiated by scatter.cu and scatter_reduce.cu.
 #pragma once
@@ -15,7 +17,6 @@
 
 namespace mybackend::kernels {
 
-using device::Block;
 using device::RowSplit;
 
 // The rest of scatter_elements, defined in scatter_reduce.cu.
@@ -76,14 +77,25 @@ MB_DEVICE void update(char* to, const char* from) {
   *at = Op{}(*at, *reinterpret_cast<const T*>(from));
 }
 
+// Updates along dimension `d` by indices that are all in range.
+template <class T, class Op, bool kIndependent>
+MB_DEVICE void unchecked(Block block, const IndexOperands& o, const Place<1>& place, int d, int64_t n) {
+  char* to = place.to;
+  const char* from = place.from;
+  const int64_t to_stride = o.to_strides[d], from_stride = o.from_strides[d];
+  place.each_inside<int64_t, kIndependent>(block, o, d, n, [=](int64_t i, int64_t offset) {
+    update<T, Op>(to + i * to_stride + offset, from + i * from_stride);
+  });
+}
+
 // Fibers as (rows, columns): columns are dimension 0.
 template <class T, class Op>
 struct FiberRows {
   IndexOperands o;
   RowSplit split;
-  int64_t walk;     // positions in a fiber
-  bool by_row;      // no index varies along dimension 0
-  bool dense;       // both arrays are dense along dimension 0
+  int64_t walk;  // positions in a fiber
+  bool by_row;   // no index varies along dimension 0
+  bool dense;    // both arrays are dense along dimension 0
 
   MB_DEVICE void operator()(Block block) const {
     const device::RowSpan span = split.span(block.index);
@@ -108,7 +120,8 @@ struct FiberRows {
         };
         if (dense) {
           device::each_row(block, span.rows, span.columns, resolved, [](const Place<1>& place, int64_t c) {
-            if (place.to != nullptr) update<T, Op>(place.to + c * int64_t(sizeof(T)), place.from + c * int64_t(sizeof(T)));
+            if (place.to != nullptr)
+              update<T, Op>(place.to + c * int64_t(sizeof(T)), place.from + c * int64_t(sizeof(T)));
           });
         } else {
           device::each_row(block, span.rows, span.columns, resolved, [&](const Place<1>& place, int64_t c) {
@@ -116,11 +129,22 @@ struct FiberRows {
           });
         }
       } else {
-        device::each_row(block, span.rows, span.columns, row_of, [&](const Place<1>& place, int64_t c) {
+        const auto checked = [&](const Place<1>& place, int64_t c) {
           int64_t offset;
           if (place.resolve<int64_t>(o, 0, c, offset))
             update<T, Op>(place.to + c * o.to_strides[0] + offset, place.from + c * o.from_strides[0]);
-        });
+        };
+        if constexpr (!device::kThreadedBlocks) {
+          for (int64_t row = 0; row < span.rows; row++) {
+            const Place<1> place = row_of(row);
+            if (place.all_inside<int64_t>(block, o, 0, span.columns))
+              unchecked<T, Op, true>(block, o, place, 0, span.columns);
+            else
+              block.each(span.columns, [&](int64_t c) { checked(place, c); });
+          }
+        } else {
+          device::each_row(block, span.rows, span.columns, row_of, checked);
+        }
       }
       block.sync();
     }
@@ -142,6 +166,10 @@ struct FiberEach {
         place.follow(o, 0, o.fiber_dims, first + fiber);
         place.follow(o, o.fiber_dims, o.ndim, begin);
         const int d = o.fiber_dims;
+        if constexpr (!device::kThreadedBlocks) {
+          if (d < o.ndim && place.all_inside<int64_t>(block, o, d, run))
+            return unchecked<T, Op, false>(block, o, place, d, run);
+        }
         for (int64_t i = 0; i < run; i++) {
           int64_t offset;
           if (place.resolve<int64_t>(o, d, i, offset))
@@ -166,26 +194,45 @@ MB_DEVICE void update_atomically(char* to, const char* from) {
   }
 }
 
-template <class T, class Op>
+// kByRow: no index varies along dimension 0.
+template <class T, class Op, bool kByRow>
 struct Everywhere {
   IndexOperands o;
   RowSplit split;
+  bool dense;  // both arrays are dense along dimension 0
 
   MB_DEVICE void operator()(Block block) const {
     const device::RowSpan span = split.span(block.index);
-    device::each_row(
-        block, span.rows, span.columns,
-        [&](int64_t row) {
-          auto place = Place<1>::origin(o);
-          place.follow(o, 1, o.ndim, span.first_row + row);
-          place.step(o, 0, span.first_column);
-          return place;
-        },
-        [&](const Place<1>& place, int64_t c) {
-          int64_t offset;
-          if (place.resolve<int64_t>(o, 0, c, offset))
-            update_atomically<T, Op>(place.to + c * o.to_strides[0] + offset, place.from + c * o.from_strides[0]);
-        });
+    auto place_of = [&](int64_t row) {
+      auto place = Place<1>::origin(o);
+      place.follow(o, 1, o.ndim, span.first_row + row);
+      if constexpr (kByRow) {
+        int64_t offset;
+        if (place.resolve<int64_t>(o, 0, 0, offset))
+          place.to += offset;
+        else
+          place.to = nullptr;
+      }
+      if (place.to != nullptr) place.step(o, 0, span.first_column);
+      return place;
+    };
+    if constexpr (!kByRow) {
+      device::each_row(block, span.rows, span.columns, place_of, [&](const Place<1>& place, int64_t c) {
+        int64_t offset;
+        if (place.resolve<int64_t>(o, 0, c, offset))
+          update_atomically<T, Op>(place.to + c * o.to_strides[0] + offset, place.from + c * o.from_strides[0]);
+      });
+    } else if (dense) {
+      device::each_row(block, span.rows, span.columns, place_of, [](const Place<1>& place, int64_t c) {
+        const int64_t stride = sizeof(T);
+        if (place.to != nullptr) update_atomically<T, Op>(place.to + c * stride, place.from + c * stride);
+      });
+    } else {
+      device::each_row(block, span.rows, span.columns, place_of, [&](const Place<1>& place, int64_t c) {
+        if (place.to != nullptr)
+          update_atomically<T, Op>(place.to + c * o.to_strides[0], place.from + c * o.from_strides[0]);
+      });
+    }
   }
 };
 
@@ -202,16 +249,18 @@ void run(Stream stream, const IndexOperands& o) {
   for (int k = 0; k < o.count; k++) by_row = by_row && o.index_strides[k][0] == 0;
   const bool along_fibers = o.fiber_dims > 0 && fibers > 1 &&
                             (by_row || walk == 1 || o.index_strides[0][0] <= o.index_strides[0][o.fiber_dims]);
+  const bool dense = by_row && o.to_strides[0] == int64_t(sizeof(T)) && o.from_strides[0] == int64_t(sizeof(T));
   if constexpr (kAtomic<T, Op>) {
-    if (o.shuffled && fibers < 4 * kFibers) {
+    const bool whole_rows = std::is_same_v<Op, Assign> && dense;
+    if (o.shuffled && (fibers < 4 * kFibers || whole_rows)) {
       const RowSplit split = RowSplit::of(o.numel / o.sizes[0], o.sizes[0], kElements);
-      return device::launch(stream, {split.blocks(), kThreads, split.elements_per_block()},
-                            Everywhere<T, Op>{o, split});
+      const device::Grid grid{split.blocks(), kThreads, split.elements_per_block()};
+      if (by_row) return device::launch(stream, grid, Everywhere<T, Op, true>{o, split, dense});
+      return device::launch(stream, grid, Everywhere<T, Op, false>{o, split, false});
     }
   }
   if (along_fibers) {
     const RowSplit split = RowSplit::of(fiber_rows, o.sizes[0], kFibers);
-    const bool dense = by_row && o.to_strides[0] == int64_t(sizeof(T)) && o.from_strides[0] == int64_t(sizeof(T));
     return device::launch(stream, {split.blocks(), kThreads, split.elements_per_block() * walk},
                           FiberRows<T, Op>{o, split, walk, by_row, dense});
   }
