@@ -1,8 +1,9 @@
 // Interpolation: nearest, nearest-exact, linear, cubic, and the antialiased kinds, in one to three dimensions.
 //
-// Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights of
-// each axis are worked out on the host, with upstream's index arithmetic, and the axes are applied one after the other,
-// with what is between them in the compute type. The backward applies the transposed weights.
+// Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights
+// of each axis are worked out on the host, with upstream's index arithmetic. The last two axes are applied together,
+// others one after the other, with what is between them in the compute type. The backward applies the transposed
+// weights.
 #include <ATen/native/UpSample.h>
 #include <ATen/ops/empty.h>
 
@@ -50,6 +51,17 @@ struct Axis {
     }
     return t;
   }
+
+  // Inputs [first, second) that outputs [begin, end) are made of.
+  std::pair<int32_t, int32_t> inputs(int64_t begin, int64_t end) const {
+    int32_t first = static_cast<int32_t>(in), last = 0;
+    for (int64_t o = begin; o < std::min(end, out); o++) {
+      if (weight[o].empty()) continue;
+      first = std::min(first, start[o]);
+      last = std::max(last, start[o] + static_cast<int32_t>(weight[o].size()));
+    }
+    return {std::min(first, last), last};
+  }
 };
 
 // Adds `w` to the weight of input i, which is kept inside the array.
@@ -62,7 +74,9 @@ void add_tap(Axis& axis, int64_t o, int64_t i, double w) {
   row[at] += w;
 }
 
-double triangle_filter(double x) { return std::max(0.0, 1 - std::fabs(x)); }
+double triangle_filter(double x) {
+  return std::max(0.0, 1 - std::fabs(x));
+}
 
 double cubic_filter(double x) {
   constexpr double a = -0.5;
@@ -75,7 +89,8 @@ double cubic_filter(double x) {
 template <class C>
 Axis axis_of(Kind kind, int64_t in, int64_t out, bool align_corners, Scale scale) {
   using namespace at::native;
-  Axis axis{.in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
+  Axis axis{
+      .in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
   const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
   const C ratio = nearest ? C(1) : area_pixel_compute_scale<C>(in, out, align_corners, scale);
   for (int64_t o = 0; o < out; o++) {
@@ -123,48 +138,123 @@ Axis axis_of(Kind kind, int64_t in, int64_t out, bool align_corners, Scale scale
   return axis;
 }
 
-// start, count and weights of an axis in one piece of device memory.
+// The tables of a launch, in one piece of device memory.
 template <class C>
-struct DeviceAxis {
-  Tensor memory;
-  int64_t width = 0;
-
-  DeviceAxis(const Axis& axis, at::Device device) {
-    for (const auto& row : axis.weight) width = std::max<int64_t>(width, row.size());
-    const int64_t n = axis.out;
-    Tensor host = at::empty({n * 8 + n * width * int64_t(sizeof(C))}, at::kByte);
-    char* bytes = static_cast<char*>(host.mutable_data_ptr());
-    auto* start = reinterpret_cast<int32_t*>(bytes);
-    auto* weight = reinterpret_cast<C*>(bytes + n * 8);
-    for (int64_t o = 0; o < n; o++) {
-      start[o] = axis.start[o];
-      start[n + o] = static_cast<int32_t>(axis.weight[o].size());
-      for (size_t t = 0; t < axis.weight[o].size(); t++) weight[o * width + t] = static_cast<C>(axis.weight[o][t]);
+class Tables {
+ public:
+  // Space for an axis; `taps` fills it.
+  kernels::Taps taps(const Axis& axis) {
+    kernels::Taps taps{.in_size = axis.in, .out_size = axis.out};
+    for (const auto& row : axis.weight) taps.width = std::max<int64_t>(taps.width, row.size());
+    // The longest run of outputs with the most taps.
+    for (int64_t o = 0; o < axis.out;) {
+      const int64_t begin = o;
+      while (o < axis.out && static_cast<int64_t>(axis.weight[o].size()) == taps.width) o++;
+      if (o - begin > taps.full_end - taps.full_begin) taps.full_begin = begin, taps.full_end = o;
+      o += o == begin;
     }
-    memory = host.to(device);
+    const size_t n = static_cast<size_t>(axis.out);
+    auto* start = reserve<int32_t>(n);
+    std::copy(axis.start.begin(), axis.start.end(), start);
+    taps.start = at(start);
+    auto* count = reserve<int32_t>(n);
+    for (size_t o = 0; o < n; o++) count[o] = static_cast<int32_t>(axis.weight[o].size());
+    taps.count = at(count);
+    auto* weight = reserve<C>(n * static_cast<size_t>(taps.width));
+    for (size_t o = 0; o < n; o++)
+      for (size_t t = 0; t < axis.weight[o].size(); t++) weight[t * n + o] = static_cast<C>(axis.weight[o][t]);
+    taps.weight = reinterpret_cast<const char*>(at(weight));
+    return taps;
   }
+
+  template <class T>
+  T* reserve(size_t count) {
+    const size_t begin = (size_ + alignof(C) - 1) / alignof(C) * alignof(C);
+    size_ = begin + count * sizeof(T);
+    TORCH_INTERNAL_ASSERT(size_ <= static_cast<size_t>(host_.numel()));
+    return reinterpret_cast<T*>(static_cast<char*>(host_.mutable_data_ptr()) + begin);
+  }
+
+  // Where what lies at `p` in the host's copy will lie on the device.
+  template <class T>
+  const T* at(const T* p) const {
+    return reinterpret_cast<const T*>(
+        static_cast<const char*>(device_.const_data_ptr()) +
+        (reinterpret_cast<const char*>(p) - static_cast<const char*>(host_.const_data_ptr())));
+  }
+
+  static int64_t bytes(const Axis& axis) {
+    size_t width = 0;
+    for (const auto& row : axis.weight) width = std::max(width, row.size());
+    return axis.out * (8 + static_cast<int64_t>(width * sizeof(C))) + 32;
+  }
+
+  explicit Tables(int64_t bytes)
+      : host_(at::empty({bytes}, at::kByte)), device_(empty_on_current_device({bytes}, at::kByte)) {}
+
+  void upload() { device_.copy_(host_); }
+
+ private:
+  Tensor host_, device_;
+  size_t size_ = 0;
 };
 
 template <class C>
-Tensor apply(const Axis& axis, const Tensor& in, int64_t outer, int64_t inner, at::ScalarType out_dtype) {
-  const DeviceAxis<C> on_device(axis, in.device());
-  const char* bytes = static_cast<const char*>(on_device.memory.const_data_ptr());
-  Tensor out = empty_on_current_device({outer * axis.out * inner}, out_dtype);
-  const auto* start = reinterpret_cast<const int32_t*>(bytes);
+void apply(const Axis& axis, const Tensor& in, const Tensor& out, int64_t outer, int64_t inner) {
+  Tables<C> tables(Tables<C>::bytes(axis));
+  const kernels::Taps taps = tables.taps(axis);
+  tables.upload();
   kernels::resample_axis(runtime::current_stream(in.device().index()),
                          {.in = static_cast<const char*>(in.const_data_ptr()),
                           .out = static_cast<char*>(out.mutable_data_ptr()),
                           .in_dtype = to_dtype(in.scalar_type()),
-                          .out_dtype = to_dtype(out_dtype),
+                          .out_dtype = to_dtype(out.scalar_type()),
                           .outer = outer,
-                          .in_size = axis.in,
-                          .out_size = axis.out,
                           .inner = inner,
-                          .start = start,
-                          .count = start + axis.out,
-                          .weight = bytes + axis.out * 8,
-                          .width = on_device.width});
-  return out;
+                          .axis = taps});
+}
+
+// How a plane is cut into blocks; no rows where the taps of a single row do not fit.
+struct Cut {
+  int64_t rows, columns;
+};
+
+Cut cut_plane(const Axis& y, const Axis& x) {
+  constexpr int64_t kColumns = 256, kElements = 8192;
+  const int64_t pieces = (x.out + kColumns - 1) / kColumns, columns = (x.out + pieces - 1) / pieces;
+  auto fits = [&](int64_t rows) {
+    for (int64_t o = 0; o < y.out; o += rows) {
+      const auto [first, last] = y.inputs(o, o + rows);
+      if ((last - first) * columns > kernels::kPlaneTile) return false;
+    }
+    return true;
+  };
+  int64_t rows = std::min(y.out, kElements / columns);
+  while (rows > 0 && !fits(rows)) rows -= (rows + 7) / 8;
+  return {rows, columns};
+}
+
+template <class C>
+void apply(const Axis& y, const Axis& x, Cut cut, const Tensor& in, const Tensor& out, int64_t planes) {
+  const int64_t bands = (y.out + cut.rows - 1) / cut.rows;
+  Tables<C> tables(Tables<C>::bytes(y) + Tables<C>::bytes(x) + bands * 8 + 16);
+  const kernels::Taps y_taps = tables.taps(y), x_taps = tables.taps(x);
+  auto* first = tables.template reserve<int32_t>(bands);
+  auto* last = tables.template reserve<int32_t>(bands);
+  for (int64_t b = 0; b < bands; b++) std::tie(first[b], last[b]) = y.inputs(b * cut.rows, (b + 1) * cut.rows);
+  tables.upload();
+  kernels::resample_plane(runtime::current_stream(in.device().index()),
+                          {.in = static_cast<const char*>(in.const_data_ptr()),
+                           .out = static_cast<char*>(out.mutable_data_ptr()),
+                           .in_dtype = to_dtype(in.scalar_type()),
+                           .out_dtype = to_dtype(out.scalar_type()),
+                           .planes = planes,
+                           .band = cut.rows,
+                           .columns = cut.columns,
+                           .first = tables.at(first),
+                           .last = tables.at(last),
+                           .y = y_taps,
+                           .x = x_taps});
 }
 
 template <class C>
@@ -172,21 +262,38 @@ void resample(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef i
               bool align_corners, at::ArrayRef<Scale> scales, bool backward) {
   const int64_t dims = static_cast<int64_t>(scales.size());
   Tensor held = from.contiguous();
-  c10::DimVector sizes(from.sizes());
   std::vector<std::pair<int64_t, Axis>> axes;
-  for (int64_t k = dims - 1; k >= 0; k--) {
+  for (int64_t k = 0; k < dims; k++) {
     Axis axis = axis_of<C>(kind, in_sizes[in_sizes.size() - dims + k], out_sizes[k], align_corners, scales[k]);
     if (!axis.identity()) axes.emplace_back(from.dim() - dims + k, backward ? axis.transposed() : std::move(axis));
   }
+  if (axes.empty()) {
+    to.copy_(held);
+    return;
+  }
   const auto between = c10::isReducedFloatingType(from.scalar_type()) ? at::kFloat : from.scalar_type();
-  for (size_t a = 0; a < axes.size(); a++) {
+  c10::DimVector sizes(from.sizes());
+  for (size_t a = 0; a < axes.size();) {
     const auto& [dim, axis] = axes[a];
+    Cut cut{};
+    if (a + 1 < axes.size() && axes[a + 1].first == from.dim() - 1 && dim == from.dim() - 2)
+      cut = cut_plane(axis, axes[a + 1].second);
+    const size_t next = a + (cut.rows > 0 ? 2 : 1);
+    const bool last = next == axes.size();
+    for (size_t k = a; k < next; k++) sizes[axes[k].first] = axes[k].second.out;
     int64_t outer = 1, inner = 1;
     for (int64_t d = 0; d < from.dim(); d++) (d < dim ? outer : inner) *= d == dim ? 1 : sizes[d];
-    held = apply<C>(axis, held, outer, inner, a + 1 == axes.size() ? from.scalar_type() : between);
-    sizes[dim] = axis.out;
+    const Tensor out = last && to.is_contiguous() && !to.is_alias_of(held)
+                           ? to
+                           : empty_on_current_device(sizes, last ? from.scalar_type() : between);
+    if (cut.rows > 0)
+      apply<C>(axis, axes[a + 1].second, cut, held, out, outer);
+    else
+      apply<C>(axis, held, out, outer, inner);
+    held = out;
+    a = next;
   }
-  to.copy_(held.view(sizes));
+  if (!held.is_same(to)) to.copy_(held);
 }
 
 void run(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef in_sizes, at::IntArrayRef out_sizes,
@@ -218,36 +325,37 @@ void backward(const Tensor& grad, const Tensor& grad_input, Kind kind, at::IntAr
 
 }  // namespace
 
-#define MB_UPSAMPLE_1D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale scale,              \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {scale});                                                            \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale scale, const Tensor& out) { \
-    backward(grad, out, kind, output_size, input_size, align, {scale});                                               \
+#define MB_UPSAMPLE_1D(name, kind, align_parameter, align)                                                   \
+  MB_IMPL_FUNC(name##_out)                                                                                   \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale scale, const Tensor& out) {        \
+    forward(self, out, kind, output_size, align, {scale});                                                   \
+  }                                                                                                          \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                   \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale scale, \
+   const Tensor& out) {                                                                                      \
+    backward(grad, out, kind, output_size, input_size, align, {scale});                                      \
   }
 
-#define MB_UPSAMPLE_2D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale h, Scale w,         \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {h, w});                                                             \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale h, Scale w,              \
-                                           const Tensor& out) {                                                       \
-    backward(grad, out, kind, output_size, input_size, align, {h, w});                                                \
+#define MB_UPSAMPLE_2D(name, kind, align_parameter, align)                                                        \
+  MB_IMPL_FUNC(name##_out)                                                                                        \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale h, Scale w, const Tensor& out) {        \
+    forward(self, out, kind, output_size, align, {h, w});                                                         \
+  }                                                                                                               \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                        \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale h, Scale w, \
+   const Tensor& out) {                                                                                           \
+    backward(grad, out, kind, output_size, input_size, align, {h, w});                                            \
   }
 
-#define MB_UPSAMPLE_3D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale d, Scale h, Scale w, \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {d, h, w});                                                          \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale d, Scale h, Scale w,     \
-                                           const Tensor& out) {                                                       \
-    backward(grad, out, kind, output_size, input_size, align, {d, h, w});                                             \
+#define MB_UPSAMPLE_3D(name, kind, align_parameter, align)                                                          \
+  MB_IMPL_FUNC(name##_out)                                                                                          \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale d, Scale h, Scale w, const Tensor& out) { \
+    forward(self, out, kind, output_size, align, {d, h, w});                                                        \
+  }                                                                                                                 \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                          \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale d, Scale h,   \
+   Scale w, const Tensor& out) {                                                                                    \
+    backward(grad, out, kind, output_size, input_size, align, {d, h, w});                                           \
   }
 
 #define MB_NO_ALIGN
