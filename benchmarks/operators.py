@@ -127,7 +127,9 @@ LARGE: dict[str, Maker] = {
 }
 
 
-def measure(cases: dict[str, Maker], dtypes: tuple[torch.dtype, ...], device: str, peer: str, threads: int, rounds: int) -> list[dict[str, Any]]:
+def measure(
+    cases: dict[str, Maker], dtypes: tuple[torch.dtype, ...], device: str, peer: str, threads: int, rounds: int
+) -> list[dict[str, Any]]:
     torch.set_num_threads(threads)
     rows = []
     for name, make in cases.items():
@@ -139,14 +141,23 @@ def measure(cases: dict[str, Maker], dtypes: tuple[torch.dtype, ...], device: st
 
 
 def show(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
-    table = Table("case", "dtype", "threads", "ours (us)", "peer (us)", "peer / ours", title=title, title_justify="left")
+    table = Table(
+        "case", "dtype", "threads", "ours (us)", "peer (us)", "peer / ours", title=title, title_justify="left"
+    )
     for r in rows:
         style = "red" if r["ratio"] < 0.7 else None
         table.add_row(
-            r["case"], r["dtype"], str(r["threads"]), f"{r['ours'] * 1e6:.2f}", f"{r['peer'] * 1e6:.2f}", f"{r['ratio']:.2f}", style=style
+            r["case"],
+            r["dtype"],
+            str(r["threads"]),
+            f"{r['ours'] * 1e6:.2f}",
+            f"{r['peer'] * 1e6:.2f}",
+            f"{r['ratio']:.2f}",
+            style=style,
         )
     console.print(table)
-    console.print(f"{title}: geometric mean {geometric_mean([r['ratio'] for r in rows]):.2f}, least {min(r['ratio'] for r in rows):.2f}")
+    ratios = [row["ratio"] for row in rows]
+    console.print(f"{title}: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
 
 
 def main() -> None:
@@ -169,7 +180,9 @@ def main() -> None:
             show(console, title, part)
             rows += [{"group": title, **r} for r in part]
     if not arguments.only:
-        console.print(f"written: {write(f'operators_{mybackend.driver()}', arguments.device, rows, peer=arguments.peer)}")
+        console.print(
+            f"written: {write(f'operators_{mybackend.driver()}', arguments.device, rows, peer=arguments.peer)}"
+        )
 
 
 if __name__ == "__main__":

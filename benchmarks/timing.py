@@ -47,7 +47,12 @@ def repeats_for(call: Callable[[], Any], device: str, seconds: float) -> int:
 
 
 def compare(
-    ours: Callable[[], Any], peer: Callable[[], Any], device: str, peer_device: str = "cpu", seconds: float = 0.02, rounds: int = 15
+    ours: Callable[[], Any],
+    peer: Callable[[], Any],
+    device: str,
+    peer_device: str = "cpu",
+    seconds: float = 0.02,
+    rounds: int = 15,
 ) -> Comparison:
     """Alternates rounds of both, each of about `seconds`."""
     repeat, repeat_peer = repeats_for(ours, device, seconds), repeats_for(peer, peer_device, seconds)
@@ -61,7 +66,9 @@ def compare(
             b = seconds_per_call(peer, repeat_peer, peer_device)
         pairs.append((a, b))
     return Comparison(
-        statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs), statistics.median(b / a for a, b in pairs)
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+        statistics.median(b / a for a, b in pairs),
     )
 
 

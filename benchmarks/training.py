@@ -2,7 +2,8 @@
 
     python benchmarks/training.py [--device mybackend] [--peer cpu] [--quick]
 
-Models: the demo GPT, the residual net and the LSTM of test/models/zoo.py. Writes benchmarks/results/training_<driver>.json.
+Models: the demo GPT, the residual net and the LSTM of test/models/zoo.py. Writes
+benchmarks/results/training_<driver>.json.
 Target: at least as fast as the peer.
 """
 
@@ -54,7 +55,9 @@ def main() -> None:
     parser.add_argument("--peer", default="cpu")
     parser.add_argument("--quick", action="store_true", help="one thread count, fewer rounds")
     arguments = parser.parse_args()
-    table = Table("model", "threads", "ours (ms)", "peer (ms)", "peer / ours", title="training step", title_justify="left")
+    table = Table(
+        "model", "threads", "ours (ms)", "peer (ms)", "peer / ours", title="training step", title_justify="left"
+    )
     rows = []
     for threads in (torch.get_num_threads(),) if arguments.quick else (1, 2):
         torch.set_num_threads(threads)
@@ -64,7 +67,9 @@ def main() -> None:
                 seconds=0.3, rounds=5 if arguments.quick else 11,
             )  # fmt: skip
             rows.append(row(name, result, threads=threads))
-            table.add_row(name, str(threads), f"{result.ours * 1e3:.2f}", f"{result.peer * 1e3:.2f}", f"{result.ratio:.2f}")
+            table.add_row(
+                name, str(threads), f"{result.ours * 1e3:.2f}", f"{result.peer * 1e3:.2f}", f"{result.ratio:.2f}"
+            )
     console = Console(width=120)
     console.print(table)
     console.print(f"written: {write(f'training_{mybackend.driver()}', arguments.device, rows, peer=arguments.peer)}")

@@ -115,8 +115,8 @@ def does_not_apply(category: str, operator: Operator, schemas: Schemas) -> str |
         return None if schemas.is_composite(operator) else "has no composite implementation, so nothing decomposes it"
     composite = schemas.is_composite_implicit(operator)
     if composite and not schemas.has_cpu_kernel(operator) and not schemas.has_derivative(operator):
-        # A backend kernel for such an operator silently replaces its derivative. (Where upstream has a formula, or a CPU
-        # kernel beside the composite, as for silu_backward, nothing is lost.)
+        # A backend kernel for such an operator silently replaces its derivative. (Where upstream has a formula, or a
+        # CPU kernel beside the composite, as for silu_backward, nothing is lost.)
         return f"is CompositeImplicitAutograd: a kernel would cut autograd off; '{category}' does not apply"
     if category == "stub" and schemas.shared_kernel(operator) is None:
         return "has no implementation shared by CPU and CUDA, so 'stub' does not apply (use native or library)"

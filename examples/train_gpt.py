@@ -141,7 +141,11 @@ def picture(runs: list[Run], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for run, style in zip(runs, ("-", "--"), strict=False):
         axes.plot(run.losses, style, label=f"{run.device} ({run.seconds:.0f} s)", linewidth=1.5)
-    axes.set(xlabel="step", ylabel="loss (nats per byte)", title="A GPT learns Python: mybackend and CPU, same weights, same data")
+    axes.set(
+        xlabel="step",
+        ylabel="loss (nats per byte)",
+        title="A GPT learns Python: mybackend and CPU, same weights, same data",
+    )
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
@@ -151,7 +155,9 @@ def picture(runs: list[Run], path: Path) -> None:
 def summary(runs: list[Run], calls: Counter[str], driver: str, device: str) -> Table:
     table = Table(title="Summary", show_header=False, title_justify="left")
     ours = runs[0]
-    table.add_row("device", f"{device}: {torch.get_device_module(device).get_device_name()}" if device != "cpu" else "cpu")
+    table.add_row(
+        "device", f"{device}: {torch.get_device_module(device).get_device_name()}" if device != "cpu" else "cpu"
+    )
     table.add_row("driver", driver)
     table.add_row("loss, first and last step", f"{ours.losses[0]:.3f} -> {ours.losses[-1]:.3f}")
     served = Counter(served_by(name) for name in calls) if device != "cpu" else Counter()
@@ -176,7 +182,9 @@ def main(
     steps: Annotated[int, typer.Option(min=2, help="Training steps.")] = 150,
     batch: Annotated[int, typer.Option(min=1, help="Sequences in a batch.")] = 16,
     compile: Annotated[str | None, typer.Option(help="torch.compile's backend, e.g. aot_eager.")] = None,
-    engine: Annotated[str, typer.Option(help="Autograd engine: stock, or mybackend where this build has it.")] = "stock",
+    engine: Annotated[
+        str, typer.Option(help="Autograd engine: stock, or mybackend where this build has it.")
+    ] = "stock",
     compare: Annotated[bool, typer.Option(help="Train on the CPU too and compare.")] = True,
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("train_gpt.png"),
 ) -> None:

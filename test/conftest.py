@@ -1,5 +1,5 @@
-"""Fixtures every test shares. The device under test is MYBACKEND_TEST_DEVICE (default mybackend:0), so that the same files
-run on another device index and under another driver."""
+"""Fixtures every test shares. The device under test is MYBACKEND_TEST_DEVICE (default mybackend:0), so that the same
+files run on another device index and under another driver."""
 
 import os
 

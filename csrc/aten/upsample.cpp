@@ -1,8 +1,9 @@
 // Interpolation: nearest, nearest-exact, linear, cubic, and the antialiased kinds, in one to three dimensions.
 //
-// Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights of
-// each axis are worked out on the host, with upstream's index arithmetic. The last two axes are applied together, others
-// one after the other, with what is between them in the compute type. The backward applies the transposed weights.
+// Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights
+// of each axis are worked out on the host, with upstream's index arithmetic. The last two axes are applied together,
+// others one after the other, with what is between them in the compute type. The backward applies the transposed
+// weights.
 #include <ATen/native/UpSample.h>
 #include <ATen/ops/empty.h>
 
@@ -73,7 +74,9 @@ void add_tap(Axis& axis, int64_t o, int64_t i, double w) {
   row[at] += w;
 }
 
-double triangle_filter(double x) { return std::max(0.0, 1 - std::fabs(x)); }
+double triangle_filter(double x) {
+  return std::max(0.0, 1 - std::fabs(x));
+}
 
 double cubic_filter(double x) {
   constexpr double a = -0.5;
@@ -86,7 +89,8 @@ double cubic_filter(double x) {
 template <class C>
 Axis axis_of(Kind kind, int64_t in, int64_t out, bool align_corners, Scale scale) {
   using namespace at::native;
-  Axis axis{.in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
+  Axis axis{
+      .in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
   const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
   const C ratio = nearest ? C(1) : area_pixel_compute_scale<C>(in, out, align_corners, scale);
   for (int64_t o = 0; o < out; o++) {
@@ -174,9 +178,9 @@ class Tables {
   // Where what lies at `p` in the host's copy will lie on the device.
   template <class T>
   const T* at(const T* p) const {
-    return reinterpret_cast<const T*>(static_cast<const char*>(device_.const_data_ptr()) +
-                                      (reinterpret_cast<const char*>(p) -
-                                       static_cast<const char*>(host_.const_data_ptr())));
+    return reinterpret_cast<const T*>(
+        static_cast<const char*>(device_.const_data_ptr()) +
+        (reinterpret_cast<const char*>(p) - static_cast<const char*>(host_.const_data_ptr())));
   }
 
   static int64_t bytes(const Axis& axis) {
@@ -321,36 +325,37 @@ void backward(const Tensor& grad, const Tensor& grad_input, Kind kind, at::IntAr
 
 }  // namespace
 
-#define MB_UPSAMPLE_1D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale scale,              \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {scale});                                                            \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale scale, const Tensor& out) { \
-    backward(grad, out, kind, output_size, input_size, align, {scale});                                               \
+#define MB_UPSAMPLE_1D(name, kind, align_parameter, align)                                                   \
+  MB_IMPL_FUNC(name##_out)                                                                                   \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale scale, const Tensor& out) {        \
+    forward(self, out, kind, output_size, align, {scale});                                                   \
+  }                                                                                                          \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                   \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale scale, \
+   const Tensor& out) {                                                                                      \
+    backward(grad, out, kind, output_size, input_size, align, {scale});                                      \
   }
 
-#define MB_UPSAMPLE_2D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale h, Scale w,         \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {h, w});                                                             \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale h, Scale w,              \
-                                           const Tensor& out) {                                                       \
-    backward(grad, out, kind, output_size, input_size, align, {h, w});                                                \
+#define MB_UPSAMPLE_2D(name, kind, align_parameter, align)                                                        \
+  MB_IMPL_FUNC(name##_out)                                                                                        \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale h, Scale w, const Tensor& out) {        \
+    forward(self, out, kind, output_size, align, {h, w});                                                         \
+  }                                                                                                               \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                        \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale h, Scale w, \
+   const Tensor& out) {                                                                                           \
+    backward(grad, out, kind, output_size, input_size, align, {h, w});                                            \
   }
 
-#define MB_UPSAMPLE_3D(name, kind, align_parameter, align)                                                            \
-  MB_IMPL_FUNC(name##_out)(const Tensor& self, at::IntArrayRef output_size, align_parameter Scale d, Scale h, Scale w, \
-                           const Tensor& out) {                                                                       \
-    forward(self, out, kind, output_size, align, {d, h, w});                                                          \
-  }                                                                                                                   \
-  MB_IMPL_FUNC(name##_backward_grad_input)(const Tensor& grad, at::IntArrayRef output_size,                           \
-                                           at::IntArrayRef input_size, align_parameter Scale d, Scale h, Scale w,     \
-                                           const Tensor& out) {                                                       \
-    backward(grad, out, kind, output_size, input_size, align, {d, h, w});                                             \
+#define MB_UPSAMPLE_3D(name, kind, align_parameter, align)                                                          \
+  MB_IMPL_FUNC(name##_out)                                                                                          \
+  (const Tensor& self, at::IntArrayRef output_size, align_parameter Scale d, Scale h, Scale w, const Tensor& out) { \
+    forward(self, out, kind, output_size, align, {d, h, w});                                                        \
+  }                                                                                                                 \
+  MB_IMPL_FUNC(name##_backward_grad_input)                                                                          \
+  (const Tensor& grad, at::IntArrayRef output_size, at::IntArrayRef input_size, align_parameter Scale d, Scale h,   \
+   Scale w, const Tensor& out) {                                                                                    \
+    backward(grad, out, kind, output_size, input_size, align, {d, h, w});                                           \
   }
 
 #define MB_NO_ALIGN

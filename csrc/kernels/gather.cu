@@ -1,8 +1,8 @@
 // gather_elements: to = from[index], as opaque words. Serves index, index_select, gather and take.
 //
-// The walked space is (rows, columns) with dimension 0 as columns. A block owns some rows or a piece of one. Where no index
-// varies along dimension 0 the indices are read once per row and the row is copied.
-// Called by csrc/aten/index.cpp, csrc/aten/scatter_gather.cpp. Spec: test/ops/test_index.py.
+// The walked space is (rows, columns) with dimension 0 as columns. A block owns some rows or a piece of one. Where no
+// index varies along dimension 0 the indices are read once per row and the row is copied. Called by
+// csrc/aten/index.cpp, csrc/aten/scatter_gather.cpp. Spec: test/ops/test_index.py.
 #include "csrc/device/rows.h"
 #include "csrc/kernels/index_walk.h"
 

@@ -74,8 +74,8 @@ struct Place {
     return true;
   }
 
-  // Whether the next `n` indices along dimension `d` are all in range. For builds in which a row is one thread's: a pass
-  // that vectorises, after which elements need no check.
+  // Whether the next `n` indices along dimension `d` are all in range. For builds in which a row is one thread's: a
+  // pass that vectorises, after which elements need no check.
   template <class I>
   MB_DEVICE bool all_inside(Block block, const IndexOperands& o, int d, int64_t n) const {
     if constexpr (N == 1) {
@@ -92,8 +92,8 @@ struct Place {
     }
   }
 
-  // Calls f(i, byte offset) for the next `n` indices along dimension `d`, which are all_inside; iterations are independent
-  // if `kIndependent`, else they go in order.
+  // Calls f(i, byte offset) for the next `n` indices along dimension `d`, which are all_inside; iterations are
+  // independent if `kIndependent`, else they go in order.
   template <class I, bool kIndependent, class F>
   MB_DEVICE void each_inside(Block block, const IndexOperands& o, int d, int64_t n, F f) const {
     const int64_t size = o.indexed_sizes[0], by = o.indexed_strides[0], stride = o.index_strides[0][d];

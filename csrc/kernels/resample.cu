@@ -1,8 +1,7 @@
 // resample_axis, resample_plane: every interpolation, forward and backward, as a band matrix applied along an axis; the
 // matrix is made by the caller. Sums are in the compute type, in the order of the taps.
-// pad_inside: reflection and replication. The backward gathers, for each input element, the few outputs it went to, so it
-// is deterministic.
-// Called by csrc/aten/upsample.cpp, csrc/aten/padding.cpp. Spec: test/ops/test_resample.py.
+// pad_inside: reflection and replication. The backward gathers, for each input element, the few outputs it went to, so
+// it is deterministic. Called by csrc/aten/upsample.cpp, csrc/aten/padding.cpp. Spec: test/ops/test_resample.py.
 #include "csrc/kernels/resample.h"
 
 #include "csrc/device/rows.h"
@@ -58,7 +57,8 @@ MB_DEVICE void resample_columns(Block block, const Taps& x, const In* in, Out* o
         });
   };
   const int64_t begin = x.full_begin > first ? (x.full_begin - first < columns ? x.full_begin - first : columns) : 0;
-  const int64_t end = x.full_end - first < columns ? (x.full_end - first > begin ? x.full_end - first : begin) : columns;
+  const int64_t end =
+      x.full_end - first < columns ? (x.full_end - first > begin ? x.full_end - first : begin) : columns;
   with_taps(x.width, [&](auto taps) {
     constexpr int T = decltype(taps)::value;
     if constexpr (T == 0) {
@@ -119,8 +119,8 @@ struct ResampleRows {
                        reinterpret_cast<const C*>(y.weight) + o, y.count[o]};
           },
           [=](const Row& row, int64_t c) {
-            row.out[c] = convert<Out>(
-                weighted<decltype(taps)::value>(row.weight, out_size, row.in + c, inner, row.count));
+            row.out[c] =
+                convert<Out>(weighted<decltype(taps)::value>(row.weight, out_size, row.in + c, inner, row.count));
           });
     });
   }
@@ -176,8 +176,8 @@ struct ResamplePlanes {
                        reinterpret_cast<const C*>(r.y.weight) + o, r.y.count[o]};
           },
           [=](const Row& row, int64_t c) {
-            row.out[c] = convert<Out>(
-                weighted<decltype(taps)::value>(row.weight, out_size, row.in + c, columns, row.count));
+            row.out[c] =
+                convert<Out>(weighted<decltype(taps)::value>(row.weight, out_size, row.in + c, columns, row.count));
           });
     });
   }
@@ -315,9 +315,13 @@ void pad(Stream stream, const Pad& p) {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(resample_axis, (Stream stream, const Resample& r)) { resample_stored(stream, r); }
+MB_DEFINE_KERNEL(resample_axis, (Stream stream, const Resample& r)) {
+  resample_stored(stream, r);
+}
 
-MB_DEFINE_KERNEL(resample_plane, (Stream stream, const ResamplePlane& r)) { resample_stored(stream, r); }
+MB_DEFINE_KERNEL(resample_plane, (Stream stream, const ResamplePlane& r)) {
+  resample_stored(stream, r);
+}
 
 MB_DEFINE_KERNEL(pad_inside, (Stream stream, const Pad& p)) {
   switch (size_of(p.dtype)) {

@@ -7,14 +7,14 @@
 namespace mybackend::kernels {
 using device::Stream;
 
-// What an axis becomes: out[o] = sum over t < count[o] of weight[t * out_size + o] * in[start[o] + t]. Weights have the type
-// that arithmetic on the elements is done in.
+// What an axis becomes: out[o] = sum over t < count[o] of weight[t * out_size + o] * in[start[o] + t]. Weights have the
+// type that arithmetic on the elements is done in.
 struct Taps {
   int64_t in_size, out_size;
   const int32_t* start;
   const int32_t* count;
   const char* weight;
-  int64_t width;                  // the largest count
+  int64_t width;                 // the largest count
   int64_t full_begin, full_end;  // outputs in here have `width` taps
 };
 
@@ -42,15 +42,15 @@ struct ResamplePlane {
 };
 MB_DECLARE_KERNEL(resample_plane, void(Stream stream, const ResamplePlane& resample));
 
-// The last `dims` dimensions of contiguous (planes, in) become (planes, out); `before` elements are added (or, negative,
-// cut off) at the beginning of each. Sizes are innermost first.
+// The last `dims` dimensions of contiguous (planes, in) become (planes, out); `before` elements are added (or,
+// negative, cut off) at the beginning of each. Sizes are innermost first.
 struct Pad {
-  const char* in;   // backward: the gradient of the output
-  char* out;        // backward: the gradient of the input
+  const char* in;  // backward: the gradient of the output
+  char* out;       // backward: the gradient of the input
   DType dtype;
   int64_t planes;
   int64_t in_size[3], out_size[3], before[3];  // of the forward; unused dimensions are 1, 1, 0
-  bool reflect;     // else the border is repeated
+  bool reflect;                                // else the border is repeated
 };
 MB_DECLARE_KERNEL(pad_inside, void(Stream stream, const Pad& pad));
 MB_DECLARE_KERNEL(pad_inside_backward, void(Stream stream, const Pad& pad));

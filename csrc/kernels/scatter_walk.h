@@ -1,7 +1,8 @@
 // The walks behind scatter_elements: to[index] = update(to[index], from), by one int64 index array.
 //
 // The first `fiber_dims` dimensions are fibers: positions in different fibers never meet. Three ways to walk:
-//   FiberRows   a block owns some fibers and takes the remaining dimensions one position after the other, each time over
+//   FiberRows   a block owns some fibers and takes the remaining dimensions one position after the other, each time
+//   over
 //               its fibers. For fibers that lie side by side (rows of a matrix added to rows of another).
 //   FiberEach   one thread owns a fiber and walks it. For walks along the memory (scatter along the last dimension).
 //   Everywhere  all positions at once, with atomic updates; only where the order does not matter, and fibers are few or
@@ -92,9 +93,9 @@ template <class T, class Op>
 struct FiberRows {
   IndexOperands o;
   RowSplit split;
-  int64_t walk;     // positions in a fiber
-  bool by_row;      // no index varies along dimension 0
-  bool dense;       // both arrays are dense along dimension 0
+  int64_t walk;  // positions in a fiber
+  bool by_row;   // no index varies along dimension 0
+  bool dense;    // both arrays are dense along dimension 0
 
   MB_DEVICE void operator()(Block block) const {
     const device::RowSpan span = split.span(block.index);
@@ -119,7 +120,8 @@ struct FiberRows {
         };
         if (dense) {
           device::each_row(block, span.rows, span.columns, resolved, [](const Place<1>& place, int64_t c) {
-            if (place.to != nullptr) update<T, Op>(place.to + c * int64_t(sizeof(T)), place.from + c * int64_t(sizeof(T)));
+            if (place.to != nullptr)
+              update<T, Op>(place.to + c * int64_t(sizeof(T)), place.from + c * int64_t(sizeof(T)));
           });
         } else {
           device::each_row(block, span.rows, span.columns, resolved, [&](const Place<1>& place, int64_t c) {

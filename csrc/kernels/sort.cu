@@ -7,7 +7,8 @@
 //   equal
 //               digits is kept. Digits are as wide as the table of counts (digits x threads) allows; a digit that all
 //               keys share is passed over
-//   topk        drops what a bound shows to be beyond the k-th element, finds the digit in which that one falls, from the
+//   topk        drops what a bound shows to be beyond the k-th element, finds the digit in which that one falls, from
+//   the
 //               top digit down, each time keeping only what is not beyond it; then sorts what is left
 // A block handles several rows, one after the other. Called by csrc/aten/sort.cpp. Spec: test/ops/test_sort.py.
 #include "csrc/kernels/sort.h"
@@ -260,8 +261,8 @@ struct Topk {
     int64_t* indices = r.indices + row * r.keep;
     const int width = digit_width(block);
 
-    // The top digit of the k-th element is at most `digit`. What is not beyond becomes (key, position); later digits look
-    // at these only.
+    // The top digit of the k-th element is at most `digit`. What is not beyond becomes (key, position); later digits
+    // look at these only.
     int shift = int(sizeof(K) * 8);
     uint64_t prefix = 0;
     auto key = [&](int64_t i) { return key_of(in[i], flip); };
@@ -272,7 +273,19 @@ struct Topk {
     };
     int64_t n = 0;
     if (groups > 0) {
-      n = collect(block, r.columns, 0, bound(block, in, flip), key, take);
+      const uint64_t last = bound(block, in, flip);
+      if constexpr (device::kThreadedBlocks) {
+        n = collect(block, r.columns, 0, last, key, take);
+      } else {
+        // Few keys are kept: runs of keys that are all beyond are passed over, which vectorises.
+        for (int64_t begin = 0; begin < r.columns; begin += kRun) {
+          if (r.columns - begin >= kRun && none_until(block, in + begin, flip, K(last))) continue;
+          const int64_t count = r.columns - begin < kRun ? r.columns - begin : kRun;
+          n += collect(
+              block, count, 0, last, [&](int64_t i) { return key(begin + i); },
+              [&](int64_t i, int64_t place) { take(begin + i, n + place); });
+        }
+      }
     } else {
       shift -= width;
       prefix = find_cut(block, counts, r.columns, r.keep, shift, width, key).digit;
@@ -329,8 +342,16 @@ struct Topk {
   // What is above the lowest `shift` bits of a key.
   MB_DEVICE static uint64_t leading(uint64_t key, int shift) { return shift < 64 ? key >> shift : 0; }
 
-  // At least `keep` keys of the row are at most this. The row is dealt out to groups; of their least keys the one that has
-  // `keep` others at or before it is such a bound, and few keys are below it when groups outnumber `keep`.
+  static constexpr int64_t kRun = 64 / sizeof(T);
+
+  // Whether none of the next kRun keys is at most `last`.
+  MB_DEVICE static bool none_until(Block block, const T* in, Key<T> flip, Key<T> last) {
+    using K = Key<T>;
+    return block.template sum<K>(kRun, [&](int64_t i) { return key_of(in[i], flip) <= last ? K(1) : K(0); }) == 0;
+  }
+
+  // At least `keep` keys of the row are at most this. The row is dealt out to groups; of their least keys the one that
+  // has `keep` others at or before it is such a bound, and few keys are below it when groups outnumber `keep`.
   MB_DEVICE uint64_t bound(Block block, const T* in, Key<T> flip) const {
     using K = Key<T>;
     using Count = std::conditional_t<sizeof(K) == 1, uint16_t, K>;
@@ -351,8 +372,8 @@ struct Topk {
     for (int64_t through = groups; bit > 0 && through > r.keep + r.keep / 16;) {
       bit--;
       const K middle = K(found | K(K(1) << bit));
-      const int64_t before =
-          int64_t(block.template sum<Count>(groups, [&](int64_t g) { return least[g] < middle ? Count(1) : Count(0); }));
+      const int64_t before = int64_t(
+          block.template sum<Count>(groups, [&](int64_t g) { return least[g] < middle ? Count(1) : Count(0); }));
       if (before < r.keep)
         found = middle;
       else
@@ -380,7 +401,8 @@ struct Topk {
       const int64_t end = (t + 1) * run < n ? (t + 1) * run : n;
       for (int64_t i = t * run; i < end; i++) {
         const uint64_t k = key(i);
-        if (from >= int(sizeof(k)) * 8 || k >> from == above) counts[((k >> shift) & mask) * uint64_t(block.threads) + t]++;
+        if (from >= int(sizeof(k)) * 8 || k >> from == above)
+          counts[((k >> shift) & mask) * uint64_t(block.threads) + t]++;
       }
     });
     block.sync();
@@ -440,7 +462,8 @@ MB_DEFINE_KERNEL(topk_rows, (Stream stream, const SortRows& r)) {
                             SortShort<T>{r, rows_per_block});
     }
     const int64_t blocks = sort_blocks(r.rows, r.columns);
-    device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4}, Topk<T>{r, blocks, groups_for(r.columns, r.keep)});
+    device::launch(stream, {blocks, kThreads, device::ceil_div(r.rows, blocks) * r.columns * 4},
+                   Topk<T>{r, blocks, groups_for(r.columns, r.keep)});
   });
 }
 

@@ -15,7 +15,13 @@ CALLS = {
     "2d unbatched": (F.conv2d, (4, 9, 8), (6, 4, 3, 3), 6, {}),
     "3d": (F.conv3d, (2, 3, 5, 6, 7), (4, 3, 2, 3, 3), 4, {"padding": 1}),
     "transposed 1d": (F.conv_transpose1d, (2, 4, 9), (4, 6, 3), 6, {"stride": 2}),
-    "transposed 2d": (F.conv_transpose2d, (2, 4, 5, 6), (4, 3, 3, 3), 6, {"stride": 2, "output_padding": 1, "groups": 2}),
+    "transposed 2d": (
+        F.conv_transpose2d,
+        (2, 4, 5, 6),
+        (4, 3, 3, 3),
+        6,
+        {"stride": 2, "output_padding": 1, "groups": 2},
+    ),
     "transposed 3d": (F.conv_transpose3d, (1, 2, 3, 4, 5), (2, 3, 2, 2, 2), 3, {"stride": 2}),
     "empty batch": (F.conv2d, (0, 4, 9, 8), (6, 4, 3, 3), 6, {}),
 }

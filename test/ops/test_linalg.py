@@ -26,7 +26,10 @@ CALLS = {
     "lstsq": (lambda a, b: torch.linalg.lstsq(a, b).solution, lambda: (square()[:, :3], square()[:, :2])),
     "lu": (torch.linalg.lu, lambda: (square(4, 2),)),
     "lu_factor": (torch.linalg.lu_factor, lambda: (square(4, 2),)),
-    "lu_solve": (lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), lambda: (square(), square()[:, :2])),
+    "lu_solve": (
+        lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+        lambda: (square(), square()[:, :2]),
+    ),
     "ldl": (torch.linalg.ldl_factor, lambda: (positive(),)),
     "matrix_exp": (torch.linalg.matrix_exp, lambda: (square(3),)),
     "pinv": (torch.linalg.pinv, lambda: (square()[:, :3],)),

@@ -1,9 +1,11 @@
-"""Matrix products: bit for bit what torch's CPU computes when the host driver runs them, since the same library does."""
+"""Matrix products: bit for bit what torch's CPU computes when the host driver runs them, as the same library does."""
 
 import pytest
 import torch
 
-HOST = pytest.mark.skipif("torch.mybackend.driver() != 'host'", reason="bit equality holds for the host driver's library")
+HOST = pytest.mark.skipif(
+    "torch.mybackend.driver() != 'host'", reason="bit equality holds for the host driver's library"
+)
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.complex64]
 
 

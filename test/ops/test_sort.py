@@ -14,7 +14,7 @@ SPECIAL = torch.tensor([3.0, torch.nan, -0.0, 0.0, -torch.inf, torch.inf, -torch
 
 
 # Which of equal elements comes first is not defined for these; dtypes with few values have many equals.
-TIES = frozenset(["sort", "argsort", "topk"])
+TIES = frozenset(["sort", "argsort", "topk", "kthvalue"])
 
 
 @pytest.mark.parametrize(
