@@ -1,12 +1,12 @@
 """OpInfo samples on a device, compared with torch's CPU.
 
-`op_db` is upstream's own database: for each operator, sample inputs of every shape and kind upstream thinks worth
-testing. A check runs the operator on the CPU and on the device with the same inputs (same strides, aliasing and conjugate
-bits) and compares values, dtypes, shapes and, for the backward, gradients. Where the CPU refuses a sample, the device has
-to refuse it too.
+`op_db` is upstream's own database: for each operator, sample inputs of every shape and kind upstream thinks
+worth testing. A check runs the operator on the CPU and on the device with the same inputs (same strides,
+aliasing and conjugate bits) and compares values, dtypes, shapes and, for the backward, gradients. Where the
+CPU refuses a sample, the device has to refuse it as well.
 
-Tolerances are torch.testing.assert_close's. A result outside of them is compared with the operator computed in double
-precision: it passes when it is about as near to that as the CPU's own result is.
+Tolerances are torch.testing.assert_close's. A result outside of them is compared with the operator computed
+in double precision: it passes when it is about as near to that as the CPU's own result is.
 """
 
 from __future__ import annotations
@@ -27,13 +27,39 @@ __all__ = ["Case", "cases", "check_backward", "check_errors", "check_forward", "
 
 # Values of these are random or uninitialised; only shape, dtype and device can be compared.
 VALUES_UNDEFINED = frozenset(
-    """
-    bernoulli cauchy empty empty_like empty_permuted empty_strided exponential geometric log_normal multinomial
-    new_empty new_empty_strided nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout2d
-    nn.functional.dropout3d nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d
-    nn.functional.fractional_max_pool3d nn.functional.rrelu normal pca_lowrank rand_like randint randint_like randn
-    randn_like resize_ resize_as_ svd_lowrank uniform
-    """.split()
+    {
+        "bernoulli",
+        "cauchy",
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "exponential",
+        "geometric",
+        "log_normal",
+        "multinomial",
+        "new_empty",
+        "new_empty_strided",
+        "nn.functional.alpha_dropout",
+        "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.feature_alpha_dropout",
+        "nn.functional.fractional_max_pool2d",
+        "nn.functional.fractional_max_pool3d",
+        "nn.functional.rrelu",
+        "normal",
+        "pca_lowrank",
+        "rand_like",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "resize_",
+        "resize_as_",
+        "svd_lowrank",
+        "uniform",
+    }
 )
 
 # Tensors among the arguments have to be on the CPU, whatever the device of the input.
@@ -148,10 +174,8 @@ def _is_random(case: Case, sample: SampleInput) -> bool:
     return False
 
 
-def _near_as_the_cpu(
-    mine: torch.Tensor, other: torch.Tensor, exact: torch.Tensor, tolerance: tuple[float, float]
-) -> bool:
-    """Whether `mine` is at most four times as far from `exact` as `other` is, plus the tolerance at the largest value."""
+def _near_as_the_cpu(mine: torch.Tensor, other: torch.Tensor, exact: torch.Tensor, rtol: float, atol: float) -> bool:
+    """Whether `mine` is at most four times as far from `exact` as `other` is, plus the tolerance."""
     if exact.shape != mine.shape or not exact.numel():
         return False
     mine, other = mine.to(exact.dtype), other.to(exact.dtype)

@@ -1,7 +1,7 @@
 """Every operator of upstream's OpInfo database behaves on the device as on the CPU, and runs there.
 
-A slice of the samples by default; all dtypes and more samples with MYBACKEND_CONFORMANCE=full (`make conformance`). What
-is known to differ, and what is left to the CPU fallback, is listed in opinfo_gaps.py.
+A slice of the samples by default; all dtypes and more samples with MYBACKEND_CONFORMANCE=full (`make conformance`).
+What is known to differ, and what is left to the CPU fallback, is listed in opinfo_gaps.py.
 """
 
 import contextlib
@@ -16,16 +16,7 @@ from mybackend.testing import opinfo
 FULL = os.environ.get("MYBACKEND_CONFORMANCE") == "full"
 SAMPLES = 8 if FULL else 2
 FORWARD = (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
-FORWARD_FULL = (
-    *FORWARD,
-    torch.float64,
-    torch.float16,
-    torch.int8,
-    torch.uint8,
-    torch.int16,
-    torch.int32,
-    torch.complex128,
-)
+OTHERS = (torch.float64, torch.float16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.complex128)
 
 
 def listed(check, cases):
