@@ -32,13 +32,14 @@ demo: build ## train the demo GPT on this device and compare with the CPU
 	$(python) examples/train_gpt.py
 
 test: build ## the Python test suite
-	$(python) -m pytest test --ignore=test/cpp --ignore=test/conformance
+	$(python) -m pytest test --ignore=test/cpp --ignore=test/ops/test_opinfo.py
+	$(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
 
 cpp-test: build ## C++ tests of the layers under ATen, under ThreadSanitizer and AddressSanitizer
 	$(MAKE) -C test/cpp
 
-conformance: build ## upstream's OpInfo samples on this device
-	$(python) -m pytest test/conformance
+conformance: build ## all of upstream's OpInfo samples that `make test` takes a slice of
+	MYBACKEND_CONFORMANCE=full $(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
 
 bench: build ## ours against torch CPU; JSON in benchmarks/results/
 	$(python) benchmarks/operators.py
