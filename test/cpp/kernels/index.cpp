@@ -33,8 +33,12 @@ std::vector<int32_t> numbers(int64_t count, int32_t range) {
   return values;
 }
 
-const char* bytes(const std::vector<int32_t>& v) { return reinterpret_cast<const char*>(v.data()); }
-char* bytes(std::vector<int32_t>& v) { return reinterpret_cast<char*>(v.data()); }
+const char* bytes(const std::vector<int32_t>& v) {
+  return reinterpret_cast<const char*>(v.data());
+}
+char* bytes(std::vector<int32_t>& v) {
+  return reinterpret_cast<char*>(v.data());
+}
 
 // Rows sorted, or their first `keep` elements, as (value, position).
 void check_sort(int64_t rows, int64_t columns, int64_t keep, bool descending, int32_t range) {
@@ -43,7 +47,7 @@ void check_sort(int64_t rows, int64_t columns, int64_t keep, bool descending, in
     std::vector<int32_t> values(rows * keep);
     std::vector<int64_t> indices(rows * keep);
     std::vector<char> scratch(kernels::sort_scratch_bytes(rows, columns));
-    const kernels::SortRows r{bytes(in),       DType::Int32,   rows, columns, descending,
+    const kernels::SortRows r{bytes(in),     DType::Int32,   rows, columns, descending,
                               bytes(values), indices.data(), keep, true,    scratch.data()};
     keep == columns ? kernels::sort_rows(nullptr, r) : kernels::topk_rows(nullptr, r);
     bool right = true;
@@ -117,7 +121,9 @@ struct Matrix {
     }
   }
 
-  int64_t place(int64_t i) const { return along_rows ? index[i] * columns + i % columns : i / columns * size + index[i]; }
+  int64_t place(int64_t i) const {
+    return along_rows ? index[i] * columns + i % columns : i / columns * size + index[i];
+  }
   int64_t numel() const { return (along_rows ? columns : rows) * size; }
 
   // `indexed`: the strided array the index walks; `other` lies as the index does. Fibers come first.
@@ -231,8 +237,8 @@ TEST_CASE("both axes of a plane are resampled by way of shared rows") {
     first.push_back(start[b]);
     last.push_back(start[b + kBand - 1] + count[b + kBand - 1]);
   }
-  const kernels::Taps taps{kIn, kOut, start.data(), count.data(), reinterpret_cast<const char*>(weight.data()), 2, 1,
-                           kOut - 1};
+  const kernels::Taps taps{kIn, kOut, start.data(), count.data(), reinterpret_cast<const char*>(weight.data()),
+                           2,   1,    kOut - 1};
   std::vector<float> in, expected;
   for (int32_t x : numbers(kPlanes * kIn * kIn, 64)) in.push_back(static_cast<float>(x));
   for (int64_t p = 0; p < kPlanes; p++)
@@ -246,9 +252,9 @@ TEST_CASE("both axes of a plane are resampled by way of shared rows") {
       }
   for_all_threads([&] {
     std::vector<float> out(expected.size());
-    kernels::resample_plane(nullptr, {reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()),
-                                      DType::Float, DType::Float, kPlanes, kBand, 24, first.data(), last.data(), taps,
-                                      taps});
+    kernels::resample_plane(
+        nullptr, {reinterpret_cast<const char*>(in.data()), reinterpret_cast<char*>(out.data()), DType::Float,
+                  DType::Float, kPlanes, kBand, 24, first.data(), last.data(), taps, taps});
     CHECK(out == expected);
   });
 }
