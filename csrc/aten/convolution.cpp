@@ -31,6 +31,8 @@ c10::DimVector output_size(const Tensor& input, const Tensor& weight, const Conv
 Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                                 IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                                 IntArrayRef output_padding, int64_t groups) {
+  TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ", input.scalar_type(), " but found ",
+              weight.scalar_type());
   const auto p = parameters_of(stride, padding, dilation, transposed, output_padding, groups);
   const auto format = library().convolution_format(input, weight, bias, p);
   Tensor out = empty_on_current_device(output_size(input, weight, p), input.scalar_type(), format);

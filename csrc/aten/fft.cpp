@@ -5,7 +5,6 @@
 
 #include "csrc/aten/factories.h"
 #include "csrc/aten/host_call.h"
-#include "csrc/aten/host_donation.h"
 #include "csrc/aten/structured.h"
 #include "generated/fft.h"
 
@@ -22,8 +21,7 @@ Tensor transformed(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, 
   host_call(
       self.get_device(),
       [transform](const Tensor& self, const Tensor& out) {
-        Donation donation({out});
-        donation.settle(0, transform(self));
+        out.copy_(transform(self));
       },
       self, Output{out});
   return out;

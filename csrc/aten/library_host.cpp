@@ -2,7 +2,7 @@
 //
 // Matrix products call the kernel behind the CPU operator directly: shapes were checked by the same meta function, and
 // the dispatcher would cost as much as a small product. Convolution goes through the operator, which chooses among
-// oneDNN and ATen's own; it allocates its result, so the output's memory is offered to it (host_donation.h).
+// oneDNN and ATen's own; it allocates its result, which is copied.
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_addmm_activation_native.h>
 #include <ATen/ops/_int_mm_native.h>
@@ -19,7 +19,6 @@
 #include <cstring>
 
 #include "csrc/aten/host_call.h"
-#include "csrc/aten/host_donation.h"
 #include "csrc/aten/library.h"
 
 namespace mybackend::aten {
@@ -152,8 +151,7 @@ class HostLibrary final : public Library {
     host_call(
         out.get_device(),
         [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
-          Donation donation({out});
-          donation.settle(0, at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
+          out.copy_(at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
                                              p.output_padding, p.groups));
         },
         input, weight, bias, Output{out});
@@ -166,13 +164,12 @@ class HostLibrary final : public Library {
         grad.get_device(),
         [p, channels](const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& grad_input,
                       const Tensor& grad_weight, const Tensor& grad_bias) {
-          Donation donation({grad_input, grad_weight, grad_bias});
           auto [of_input, of_weight, of_bias] = at::convolution_backward(
               grad, input, weight, at::IntArrayRef(channels), p.stride, p.padding, p.dilation, p.transposed,
               p.output_padding, p.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-          donation.settle(0, of_input);
-          donation.settle(1, of_weight);
-          donation.settle(2, of_bias);
+          if (grad_input.defined()) grad_input.copy_(of_input);
+          if (grad_weight.defined()) grad_weight.copy_(of_weight);
+          if (grad_bias.defined()) grad_bias.copy_(of_bias);
         },
         grad, input, weight, Output{gradients[0]}, Output{gradients[1]}, Output{gradients[2]});
   }

@@ -22,7 +22,6 @@
 
 #include "csrc/aten/factories.h"
 #include "csrc/aten/host_call.h"
-#include "csrc/aten/host_donation.h"
 #include "generated/linalg.h"
 
 namespace mybackend::aten {
@@ -145,8 +144,7 @@ void through_operator(const Tensor& result, const Operator& op, const Tensor& a,
   host_call(
       result.get_device(),
       [op](const Tensor& a, const Tensor& b, const Tensor& result) {
-        Donation donation({result});
-        donation.settle(0, op(a, b).view(result.sizes()));  // the stub's arguments may have one batch more
+        result.copy_(op(a, b).view(result.sizes()));  // the stub's arguments may have one batch more
       },
       a, b, Output{result});
 }
@@ -171,8 +169,7 @@ void cdist_backward(Tensor& result, const Tensor& grad, const Tensor& x1, const 
   host_call(
       result.get_device(),
       [p](const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& distance, const Tensor& result) {
-        Donation donation({result});
-        donation.settle(0, at::_cdist_backward(grad, x1, x2, p, distance).view(result.sizes()));
+        result.copy_(at::_cdist_backward(grad, x1, x2, p, distance).view(result.sizes()));
       },
       grad, x1, x2, distance, Output{result});
 }
@@ -181,8 +178,7 @@ void pdist_backward(Tensor& result, const Tensor& grad, const Tensor& self, cons
   host_call(
       result.get_device(),
       [p](const Tensor& grad, const Tensor& self, const Tensor& distance, const Tensor& result) {
-        Donation donation({result});
-        donation.settle(0, at::_pdist_backward(grad, self, p, distance));
+        result.copy_(at::_pdist_backward(grad, self, p, distance));
       },
       grad, self, distance, Output{result});
 }
@@ -197,8 +193,7 @@ Tensor _cholesky_solve_helper(const Tensor& self, const Tensor& A, bool upper) {
   host_call(
       self.get_device(),
       [upper](const Tensor& self, const Tensor& A, const Tensor& out) {
-        Donation donation({out});
-        donation.settle(0, at::_cholesky_solve_helper(self, A, upper));
+        out.copy_(at::_cholesky_solve_helper(self, A, upper));
       },
       self, A, Output{out});
   return out;
@@ -211,8 +206,7 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   host_call(
       self.get_device(),
       [](const Tensor& self, const Tensor& out) {
-        Donation donation({out});
-        donation.settle(0, at::linalg_matrix_exp(self));
+        out.copy_(at::linalg_matrix_exp(self));
       },
       self, Output{out});
   return out;
