@@ -21,9 +21,9 @@ void _amp_foreach_non_finite_check_and_unscale_(TensorList scaled_grads, Tensor&
   float* const found = found_inf.mutable_data_ptr<float>();
   const float* const factor = inv_scale.const_data_ptr<float>();
   const auto unscale = [&](TensorList grads) {
-    kernels::amp_unscale(foreach::stream_of(grads), foreach::Lists({grads}, 1), found, factor);
+    kernels::amp_unscale(lists::stream_of(grads), lists::Lists({grads}, 1), found, factor);
   };
-  if (foreach::takes_fast_route({scaled_grads}, {}, false, foreach::kReal)) return unscale(scaled_grads);
+  if (lists::takes_fast_route({scaled_grads}, {}, false, lists::kReal)) return unscale(scaled_grads);
   for (const Tensor& grad : scaled_grads) {
     if (grad.is_non_overlapping_and_dense()) {
       unscale(grad);
@@ -43,7 +43,7 @@ Tensor& _amp_update_scale_(Tensor& current_scale, Tensor& growth_tracker, const 
   TORCH_CHECK(current_scale.scalar_type() == c10::kFloat, "current_scale must be a float tensor.");
   TORCH_CHECK(found_inf.numel() == 1, "found_inf must be a 1-element tensor.");
   TORCH_CHECK(found_inf.scalar_type() == c10::kFloat, "found_inf must be a float tensor.");
-  kernels::amp_update_scale(foreach::stream_of(current_scale), current_scale.mutable_data_ptr<float>(),
+  kernels::amp_update_scale(lists::stream_of(current_scale), current_scale.mutable_data_ptr<float>(),
                             growth_tracker.mutable_data_ptr<int>(), found_inf.const_data_ptr<float>(), growth_factor,
                             backoff_factor, growth_interval);
   return current_scale;

@@ -5,14 +5,11 @@
 #include <ATen/ops/_foreach_abs_native.h>
 #include <ATen/ops/_foreach_acos_native.h>
 #include <ATen/ops/_foreach_add_native.h>
-#include <ATen/ops/_foreach_addcdiv_native.h>
-#include <ATen/ops/_foreach_addcmul_native.h>
 #include <ATen/ops/_foreach_asin_native.h>
 #include <ATen/ops/_foreach_atan_native.h>
 #include <ATen/ops/_foreach_ceil_native.h>
 #include <ATen/ops/_foreach_clamp_max_native.h>
 #include <ATen/ops/_foreach_clamp_min_native.h>
-#include <ATen/ops/_foreach_copy_native.h>
 #include <ATen/ops/_foreach_cos_native.h>
 #include <ATen/ops/_foreach_cosh_native.h>
 #include <ATen/ops/_foreach_div_native.h>
@@ -22,7 +19,6 @@
 #include <ATen/ops/_foreach_expm1_native.h>
 #include <ATen/ops/_foreach_floor_native.h>
 #include <ATen/ops/_foreach_frac_native.h>
-#include <ATen/ops/_foreach_lerp_native.h>
 #include <ATen/ops/_foreach_lgamma_native.h>
 #include <ATen/ops/_foreach_log10_native.h>
 #include <ATen/ops/_foreach_log1p_native.h>
@@ -43,7 +39,6 @@
 #include <ATen/ops/_foreach_tan_native.h>
 #include <ATen/ops/_foreach_tanh_native.h>
 #include <ATen/ops/_foreach_trunc_native.h>
-#include <ATen/ops/_foreach_zero_native.h>
 
 #include "csrc/aten/foreach.h"
 #include "csrc/kernels/foreach.h"
@@ -56,60 +51,24 @@ using at::Scalar;
 using at::Tensor;
 using at::TensorList;
 using at::native::check_foreach_api_restrictions;
-using foreach::kComplex;
-using foreach::kInteger;
-using foreach::kReal;
-using foreach::Lists;
-using foreach::stream_of;
-using foreach::takes_fast_route;
 using kernels::Binary;
 using kernels::Number;
 using kernels::Numbers;
-using kernels::Ternary;
 using kernels::Unary;
+using lists::Held;
+using lists::in_place;
+using lists::kComplex;
+using lists::kInteger;
+using lists::kReal;
+using lists::Lists;
+using lists::stream_of;
+using lists::takes_fast_route;
+using lists::to_new;
+using lists::to_number;
 
 namespace {
 
 using Tensors = std::vector<Tensor>;
-
-// Out of place and in place differ in where the result goes: `compute` writes it to the list it is given.
-template <class Compute>
-Tensors to_new(TensorList self, Compute compute) {
-  Tensors out = foreach::empty_like_each(self);
-  compute(TensorList(out));
-  return out;
-}
-
-template <class Compute>
-void in_place(TensorList self, Compute compute) {
-  compute(self);
-  foreach
-    ::bump_versions(self);
-}
-
-Number to_number(const Scalar& scalar) {
-  if (scalar.isComplex()) return {scalar.toComplexDouble(), 0};
-  return {scalar.toDouble(), scalar.isFloatingPoint() ? 0 : scalar.to<int64_t>()};
-}
-
-// One scalar for all tensors, or one for each.
-class Held {
- public:
-  explicit Held(ArrayRef<Scalar> scalars) {
-    if (scalars.size() == 1) {
-      numbers_.same = to_number(scalars[0]);
-      return;
-    }
-    each_.reserve(scalars.size());
-    for (const Scalar& scalar : scalars) each_.push_back(to_number(scalar));
-    numbers_.each = each_.data();
-  }
-  operator const Numbers&() const { return numbers_; }
-
- private:
-  Numbers numbers_;
-  c10::SmallVector<Number, 16> each_;
-};
 
 bool promotes(Binary op) {
   return op != Binary::Add && op != Binary::Sub && op != Binary::Mul;
@@ -128,10 +87,6 @@ unsigned kinds_of(Binary op) {
   }
 }
 
-unsigned kinds_of(Ternary op) {
-  return op == Ternary::Lerp ? kReal : kReal | kComplex;
-}
-
 bool fast(Unary, TensorList self) {
   return takes_fast_route({self}, {}, false, kReal);
 }
@@ -145,10 +100,6 @@ bool fast(Binary op, TensorList self, const Tensor& other, ArrayRef<Scalar> alph
   return fast(op, self, alpha) && self[0].scalar_type() == other.scalar_type() && other.dim() == 0 &&
          other.device() == self[0].device();
 }
-bool fast(Ternary op, TensorList self, TensorList a, TensorList b, ArrayRef<Scalar> scalars) {
-  return takes_fast_route({self, a, b}, scalars, true, kinds_of(op));
-}
-
 auto unary(Unary op, TensorList self) {
   return [=](TensorList out) { kernels::foreach_unary(stream_of(self), Lists({out, self}, 1), op); };
 }
@@ -168,12 +119,6 @@ auto binary(Binary op, TensorList self, const Tensor& element, const Scalar& alp
     kernels::foreach_binary_numbers(stream_of(self), Lists({out, self}, 1), op, numbers);
   };
 }
-auto ternary(Ternary op, TensorList self, TensorList a, TensorList b, ArrayRef<Scalar> scalars) {
-  return [=](TensorList out) {
-    kernels::foreach_ternary_numbers(stream_of(self), Lists({out, self, a, b}, 1), op, Held(scalars));
-  };
-}
-
 void check_subtraction(Binary op, TensorList self, ArrayRef<Scalar> scalars) {
   if (op != Binary::Sub) return;
   for (size_t t = 0; t < self.size(); t++) at::native::sub_check(self[t], scalars[scalars.size() == 1 ? 0 : t]);
@@ -329,107 +274,6 @@ Tensors _foreach_pow_ScalarAndTensor(const Scalar& self, TensorList exponent) {
   check_foreach_api_restrictions(exponent);
   return fast(Binary::ReversePow, exponent, self) ? to_new(exponent, binary(Binary::ReversePow, exponent, self))
                                                   : at::native::foreach_scalar_pow_list_kernel_slow(self, exponent);
-}
-
-#define MB_POINTWISE(name, op)                                                                                       \
-  Tensors _foreach_##name##_Scalar(TensorList self, TensorList a, TensorList b, const Scalar& value) {               \
-    check_foreach_api_restrictions(self, a, b);                                                                      \
-    return fast(op, self, a, b, value) ? to_new(self, ternary(op, self, a, b, value))                                \
-                                       : at::native::foreach_tensor_##name##_scalar_slow(self, a, b, value);         \
-  }                                                                                                                  \
-  void _foreach_##name##__Scalar(TensorList self, TensorList a, TensorList b, const Scalar& value) {                 \
-    check_foreach_api_restrictions(self, a, b);                                                                      \
-    fast(op, self, a, b, value) ? in_place(self, ternary(op, self, a, b, value))                                     \
-                                : at::native::foreach_tensor_##name##_scalar_slow_(self, a, b, value);               \
-  }                                                                                                                  \
-  Tensors _foreach_##name##_ScalarList(TensorList self, TensorList a, TensorList b, ArrayRef<Scalar> scalars) {      \
-    check_foreach_api_restrictions(self, a, b, scalars);                                                             \
-    return fast(op, self, a, b, scalars) ? to_new(self, ternary(op, self, a, b, scalars))                            \
-                                         : at::native::foreach_tensor_##name##_scalarlist_slow(self, a, b, scalars); \
-  }                                                                                                                  \
-  void _foreach_##name##__ScalarList(TensorList self, TensorList a, TensorList b, ArrayRef<Scalar> scalars) {        \
-    check_foreach_api_restrictions(self, a, b, scalars);                                                             \
-    fast(op, self, a, b, scalars) ? in_place(self, ternary(op, self, a, b, scalars))                                 \
-                                  : at::native::foreach_tensor_##name##_scalarlist_slow_(self, a, b, scalars);       \
-  }                                                                                                                  \
-  Tensors _foreach_##name##_Tensor(TensorList self, TensorList a, TensorList b, const Tensor& scalars) {             \
-    return _foreach_##name##_ScalarList(self, a, b,                                                                  \
-                                        at::native::convert_tensor_to_scalar_list(scalars, int64_t(self.size())));   \
-  }                                                                                                                  \
-  void _foreach_##name##__Tensor(TensorList self, TensorList a, TensorList b, const Tensor& scalars) {               \
-    _foreach_##name##__ScalarList(self, a, b,                                                                        \
-                                  at::native::convert_tensor_to_scalar_list(scalars, int64_t(self.size())));         \
-  }
-
-MB_POINTWISE(addcmul, Ternary::Addcmul)
-MB_POINTWISE(addcdiv, Ternary::Addcdiv)
-#undef MB_POINTWISE
-
-namespace {
-
-auto lerp(TensorList self, TensorList end, ArrayRef<Scalar> weight) {
-  return [=](TensorList out) {
-    kernels::foreach_ternary_numbers(stream_of(self), Lists({out, self, end}, 1), Ternary::Lerp, Held(weight));
-  };
-}
-auto lerp(TensorList self, TensorList end, TensorList weight) {
-  return [=](TensorList out) { kernels::foreach_lerp_list(stream_of(self), Lists({out, self, end, weight}, 1)); };
-}
-
-bool lerps_fast(TensorList self, TensorList end, const Scalar& weight) {
-  check_foreach_api_restrictions(self, end);
-  return takes_fast_route({self, end}, weight, true, kReal);
-}
-bool lerps_fast(TensorList self, TensorList end, ArrayRef<Scalar> weight) {
-  check_foreach_api_restrictions(self, end, weight);
-  return takes_fast_route({self, end}, weight, true, kReal);
-}
-bool lerps_fast(TensorList self, TensorList end, TensorList weight) {
-  check_foreach_api_restrictions(self, end, weight);
-  return takes_fast_route({self, end, weight}, {}, true, kReal);
-}
-
-}  // namespace
-
-#define MB_LERP(overload, type, slow)                                                            \
-  Tensors _foreach_lerp_##overload(TensorList self, TensorList end, type weight) {               \
-    return lerps_fast(self, end, weight) ? to_new(self, lerp(self, end, weight))                 \
-                                         : at::native::foreach_tensor_##slow(self, end, weight); \
-  }                                                                                              \
-  void _foreach_lerp__##overload(TensorList self, TensorList end, type weight) {                 \
-    lerps_fast(self, end, weight) ? in_place(self, lerp(self, end, weight))                      \
-                                  : at::native::foreach_tensor_##slow##_(self, end, weight);     \
-  }
-
-MB_LERP(Scalar, const Scalar&, lerp_list_kernel_slow)
-MB_LERP(ScalarList, ArrayRef<Scalar>, lerp_scalarlist_kernel_slow)
-MB_LERP(List, TensorList, ternary_lerp_slow)
-#undef MB_LERP
-
-void _foreach_copy_(TensorList self, TensorList src, bool non_blocking) {
-  check_foreach_api_restrictions(self, src);
-  // Dtypes may differ between the lists, but not from real to complex or back.
-  const auto dense_alike = [&] {
-    if (!self[0].is_privateuseone() || self[0].is_complex() != src[0].is_complex()) return false;
-    for (size_t t = 0; t < self.size(); t++)
-      if (self[t].sizes() != src[t].sizes() || self[t].strides() != src[t].strides() ||
-          self[t].scalar_type() != self[0].scalar_type() || src[t].scalar_type() != src[0].scalar_type() ||
-          self[t].device() != self[0].device() || src[t].device() != self[0].device() ||
-          !self[t].is_non_overlapping_and_dense() || self[t].is_conj() != src[t].is_conj() ||
-          self[t].is_neg() != src[t].is_neg() || c10::isQIntType(self[t].scalar_type()) ||
-          c10::isFloat8Type(self[t].scalar_type()) || c10::isFloat8Type(src[t].scalar_type()))
-        return false;
-    return true;
-  };
-  if (!dense_alike()) return at::native::foreach_tensor_copy_list_kernel_slow_(self, src, non_blocking);
-  in_place(self, [&](TensorList out) { kernels::foreach_copy(stream_of(self), Lists({out, src}, 1)); });
-}
-
-void _foreach_zero_(TensorList self) {
-  check_foreach_api_restrictions(self);
-  if (!takes_fast_route({self}, {}, false, kReal | kInteger | kComplex))
-    return at::native::foreach_tensor_zero_slow_(self);
-  in_place(self, [&](TensorList out) { kernels::foreach_zero(stream_of(out), Lists({out}, 1)); });
 }
 
 }  // namespace mybackend::aten

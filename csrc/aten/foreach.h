@@ -5,15 +5,16 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
 #include <c10/util/SmallVector.h>
 
 #include <initializer_list>
 #include <vector>
 
 #include "csrc/device/api.h"
-#include "csrc/kernels/tensor_lists.h"
+#include "csrc/kernels/foreach.h"
 
-namespace mybackend::aten::foreach {
+namespace mybackend::aten::lists {
 
 // Sets of dtypes a kernel knows.
 enum Kinds : unsigned { kReal = 1, kInteger = 2, kComplex = 4 };
@@ -44,4 +45,42 @@ class Lists {
   c10::SmallVector<void*, 256> data_;
 };
 
-}  // namespace mybackend::aten::foreach
+// Out of place and in place differ in where the result goes: `compute` writes it to the list it is given.
+template <class Compute>
+std::vector<at::Tensor> to_new(at::TensorList self, Compute compute) {
+  std::vector<at::Tensor> out = empty_like_each(self);
+  compute(at::TensorList(out));
+  return out;
+}
+
+template <class Compute>
+void in_place(at::TensorList self, Compute compute) {
+  compute(self);
+  bump_versions(self);
+}
+
+inline kernels::Number to_number(const at::Scalar& scalar) {
+  if (scalar.isComplex()) return {scalar.toComplexDouble(), 0};
+  return {scalar.toDouble(), scalar.isFloatingPoint() ? 0 : scalar.to<int64_t>()};
+}
+
+// One scalar for all tensors, or one for each.
+class Held {
+ public:
+  explicit Held(at::ArrayRef<at::Scalar> scalars) {
+    if (scalars.size() == 1) {
+      numbers_.same = to_number(scalars[0]);
+      return;
+    }
+    each_.reserve(scalars.size());
+    for (const at::Scalar& scalar : scalars) each_.push_back(to_number(scalar));
+    numbers_.each = each_.data();
+  }
+  operator const kernels::Numbers&() const { return numbers_; }
+
+ private:
+  kernels::Numbers numbers_;
+  c10::SmallVector<kernels::Number, 16> each_;
+};
+
+}  // namespace mybackend::aten::lists

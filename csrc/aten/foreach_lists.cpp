@@ -5,7 +5,7 @@
 #include "csrc/aten/structured.h"
 #include "csrc/runtime/stream.h"
 
-namespace mybackend::aten::foreach {
+namespace mybackend::aten::lists {
 
 using at::Tensor;
 using at::TensorList;
@@ -83,4 +83,4 @@ Lists::Lists(std::initializer_list<TensorList> lists, size_t written) {
   lists_.numel = numel_.data();
 }
 
-}  // namespace mybackend::aten::foreach
+}  // namespace mybackend::aten::lists

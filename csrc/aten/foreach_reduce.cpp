@@ -17,10 +17,10 @@ namespace mybackend::aten {
 
 using at::Tensor;
 using at::TensorList;
-using foreach::kInteger;
-using foreach::kReal;
-using foreach::Lists;
-using foreach::takes_fast_route;
+using lists::kInteger;
+using lists::kReal;
+using lists::Lists;
+using lists::takes_fast_route;
 
 namespace {
 
@@ -67,7 +67,7 @@ std::vector<Tensor> _foreach_norm_Scalar(TensorList self, const at::Scalar& ord,
   for (size_t t = 0; t < self.size(); t++)
     if (self[t].numel() == 0) out[t].zero_();
   const Tensor partial = partial_results(self, at::toOpMathType(type));
-  kernels::foreach_norm(foreach::stream_of(self), Lists({out, self}, 1), *norm, compute_dtype(to_dtype(type)),
+  kernels::foreach_norm(lists::stream_of(self), Lists({out, self}, 1), *norm, compute_dtype(to_dtype(type)),
                         address_of(partial));
   return out;
 }
@@ -79,7 +79,7 @@ std::vector<Tensor> _foreach_max(TensorList self) {
   if (empty || !takes_fast_route({self}, {}, false, kReal | kInteger)) return at::native::foreach_tensor_max_slow(self);
   std::vector<Tensor> out = numbers_like(self, self[0].options());
   const Tensor partial = partial_results(self, at::toOpMathType(self[0].scalar_type()));
-  kernels::foreach_max(foreach::stream_of(self), Lists({out, self}, 1), address_of(partial));
+  kernels::foreach_max(lists::stream_of(self), Lists({out, self}, 1), address_of(partial));
   return out;
 }
 

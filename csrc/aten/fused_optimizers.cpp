@@ -9,8 +9,8 @@ namespace mybackend::aten {
 
 using at::Tensor;
 using at::TensorList;
-using foreach::Lists;
 using kernels::FusedStep;
+using lists::Lists;
 using OptionalTensor = std::optional<Tensor>;
 
 namespace {
@@ -68,7 +68,7 @@ void check_alike(at::ArrayRef<TensorList> lists, const char* message) {
 
 void adam(TensorList params, TensorList grads, TensorList averages, TensorList squares, TensorList maxima,
           TensorList steps, const FusedStep& step, const kernels::Adam& adam) {
-  const auto stream = foreach::stream_of(params);
+  const auto stream = lists::stream_of(params);
   const auto counts = counters(steps, params);
   if (adam.amsgrad) {
     check_alike({params, grads, averages, squares, maxima},
@@ -81,7 +81,7 @@ void adam(TensorList params, TensorList grads, TensorList averages, TensorList s
 }
 
 void sgd(TensorList params, TensorList grads, TensorList buffers, const FusedStep& step, const kernels::Sgd& sgd) {
-  const auto stream = foreach::stream_of(params);
+  const auto stream = lists::stream_of(params);
   constexpr const char* message = "params, grads and momentum buffers must have same dtype, device, and layout";
   if (sgd.momentum != 0) {
     check_alike({params, grads, buffers}, message);
@@ -96,7 +96,7 @@ void adagrad(TensorList params, TensorList grads, TensorList sums, TensorList st
              const kernels::Adagrad& adagrad) {
   check_alike({params, grads, sums}, "params, grads, and state_sums must have same dtype, device, and layout");
   const auto counts = counters(steps, params);
-  kernels::fused_adagrad(foreach::stream_of(params), Lists({params, grads, sums}, 3), counts.data(), step, adagrad);
+  kernels::fused_adagrad(lists::stream_of(params), Lists({params, grads, sums}, 3), counts.data(), step, adagrad);
 }
 
 }  // namespace
