@@ -22,6 +22,7 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int
 TOLERANCES = {
     torch.float32: dict(rtol=1e-5, atol=1e-5, equal_nan=True),
     torch.float16: dict(rtol=2e-3, atol=8e-3, equal_nan=True),
+    torch.complex32: dict(rtol=2e-3, atol=8e-3, equal_nan=True),
     torch.bfloat16: dict(rtol=2e-2, atol=3e-2, equal_nan=True),
 }
 OTHERWISE = dict(rtol=1e-6, atol=1e-6, equal_nan=True)
