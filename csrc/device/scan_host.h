@@ -26,33 +26,43 @@ class RowWriter {
   alignas(64) T buffer_[N];
 };
 
-// Writes the running results of n terms f(0..n), from `carry` on, and returns the last. Where Op::chains, eight runs
-// advance side by side, so that one addition does not wait for the one before it.
+// Vectors of eight numbers, wherever they lie.
+template <class T>
+struct EightOf {
+  typedef T type __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+template <class T>
+using Eight = typename EightOf<T>::type;
+
+// Running results y[0..n) of x[0..n), from `carry` on, and the last of them. Eight at a time: their own running results
+// by three shifts, then what came before is combined in; a line would otherwise take one whole addition after the
+// other.
+template <class Fn, class A, class T>
+MB_DEVICE A scan_eights(int64_t n, A carry, A neutral, const T* x, T* y) {
+  const Fn fn;
+  const Eight<A> before = neutral - Eight<A>{};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    Eight<A> v = __builtin_convertvector(*reinterpret_cast<const Eight<T>*>(x + i), Eight<A>);
+    v = fn(Eight<A>(__builtin_shufflevector(before, v, 0, 8, 9, 10, 11, 12, 13, 14)), v);
+    v = fn(Eight<A>(__builtin_shufflevector(before, v, 0, 0, 8, 9, 10, 11, 12, 13)), v);
+    v = fn(Eight<A>(__builtin_shufflevector(before, v, 0, 0, 0, 0, 8, 9, 10, 11)), v);
+    const Eight<A> running = fn(Eight<A>(carry - Eight<A>{}), v);
+    *reinterpret_cast<Eight<T>*>(y + i) = __builtin_convertvector(running, Eight<T>);
+    carry = fn(carry, A(v[7]));
+  }
+  const int rest = int(n - i);
+  for (int j = 0; j < rest; j++) {
+    carry = fn(carry, A(x[i + j]));
+    y[i + j] = T(carry);
+  }
+  return carry;
+}
+
+// Calls store(i, accumulator) for the running results of n terms f(0..n), from `carry` on, and returns the last.
 template <class Op, class F, class S>
 MB_DEVICE typename Op::Acc scan_terms(const Op& op, int64_t n, typename Op::Acc carry, F f, S store) {
-  using Acc = typename Op::Acc;
-  int64_t i = 0;
-  if constexpr (Op::chains) {
-    constexpr int kChains = 8;
-    const int64_t length = n / kChains;
-    if (length >= 16) {
-      Acc chain[kChains];
-      for (int c = 0; c < kChains; c++) {
-        chain[c] = carry;
-        carry = op.combine(carry, op.total(length, [=](int64_t k) { return f(c * length + k); }));
-      }
-      for (int64_t k = 0; k < length; k++) {
-#pragma GCC unroll 8
-        for (int c = 0; c < kChains; c++) {
-          chain[c] = op.combine(chain[c], f(c * length + k));
-          store(c * length + k, chain[c]);
-        }
-      }
-      carry = chain[kChains - 1];
-      i = kChains * length;
-    }
-  }
-  for (; i < n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     carry = op.combine(carry, f(i));
     store(i, carry);
   }
@@ -87,6 +97,8 @@ MB_DEVICE typename Op::Acc scan_row(Block, const Op& op, const Scan& s, const ch
         at[i] = acc.b;
       });
       positions.end(n);
+    } else if constexpr (Op::chains && std::is_arithmetic_v<T> && sizeof(decltype(carry.a)) == 8) {
+      carry = {scan_eights<typename Op::Fn>(n, carry.a, op.identity().a, x, y)};
     } else {
       carry = scan_terms(op, n, carry, term, [=, &op](int64_t i, Acc acc) { y[i] = op.value(acc); });
     }

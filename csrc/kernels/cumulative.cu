@@ -13,9 +13,10 @@ struct WideOf {
                                   std::conditional_t<std::is_same_v<T, complex<float>>, complex<double>, T>>;
 };
 
-template <class T, class Fn, int start>
+template <class T, class F, int start>
 struct Running {
   using Input = T;
+  using Fn = F;
   using A = typename WideOf<T>::type;
   using Acc = device::One<A>;
   static constexpr bool positions = false;
@@ -25,9 +26,9 @@ struct Running {
   MB_DEVICE Acc combine(Acc x, Acc y) const { return {Fn{}(x.a, y.a)}; }
   MB_DEVICE Acc term(T x, int64_t) const { return {convert<A>(x)}; }
   MB_DEVICE T value(Acc acc) const { return convert<T>(acc.a); }
-  template <class F>
-  MB_DEVICE Acc total(int64_t n, F f) const {
-    return {device::fold<A>(Block{}, n, A(start), Fn{}, [=](int64_t i) { return f(i).a; })};
+  template <class Terms>
+  MB_DEVICE Acc total(int64_t n, Terms terms) const {
+    return {device::fold<A>(Block{}, n, A(start), Fn{}, [=](int64_t i) { return terms(i).a; })};
   }
 };
 
