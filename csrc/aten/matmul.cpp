@@ -89,14 +89,14 @@ MB_IMPL_FUNC(addmv_out)(const Tensor& self, const Tensor& mat, const Tensor& vec
 Tensor dot(const Tensor& self, const Tensor& tensor) {
   check_dot(self, tensor);
   Tensor out = empty_on_current_device({}, self.scalar_type(), std::nullopt);
-  library().dot(self, tensor, out);
+  library().dot(self.resolve_conj(), tensor.resolve_conj(), out);
   return out;
 }
 
 Tensor vdot(const Tensor& self, const Tensor& other) {
   check_dot(self, other);
   Tensor out = empty_on_current_device({}, self.scalar_type(), std::nullopt);
-  library().vdot(self, other, out);
+  library().vdot(self.resolve_conj(), other.resolve_conj(), out);
   return out;
 }
 
