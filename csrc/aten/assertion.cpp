@@ -1,5 +1,5 @@
-// _assert_async: raises when a one-element tensor is zero, at the operator itself where its work has run already, else at
-// the next synchronisation.
+// _assert_async: raises when a one-element tensor is zero, at the operator itself where its work has run already, else
+// at the next synchronisation.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
 

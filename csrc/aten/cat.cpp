@@ -1,8 +1,8 @@
 // cat: inputs that lie as the result does are copied by rows, many in one launch; anything else (another dtype, other
 // strides) is copied into its slice.
 //
-// Seen along the memory of the result every input is a block of (rows, width) bytes, where rows are the dimensions outside
-// `dim` and a width holds `dim` and what is inside it.
+// Seen along the memory of the result every input is a block of (rows, width) bytes, where rows are the dimensions
+// outside `dim` and a width holds `dim` and what is inside it.
 #include <ATen/MemoryOverlap.h>
 #include <c10/core/WrapDimMinimal.h>
 
@@ -16,7 +16,9 @@ namespace {
 
 using at::Tensor;
 
-bool skipped(const Tensor& t) { return t.dim() == 1 && t.size(0) == 0; }
+bool skipped(const Tensor& t) {
+  return t.dim() == 1 && t.size(0) == 0;
+}
 
 }  // namespace
 

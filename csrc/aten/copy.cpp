@@ -1,8 +1,8 @@
 // _copy_from: every copy that has this device on one side; fill_ and zero_ through fill_stub.
 //
 // copy_ itself stays upstream's (CompositeExplicit), which sends us anything it does not know as _copy_from(src, dst).
-// Copies between a device and the host are raw memory copies of contiguous data of one dtype; whatever else is asked for
-// is brought to that form by temporaries on the side where converting is cheaper: on the device when the copy may
+// Copies between a device and the host are raw memory copies of contiguous data of one dtype; whatever else is asked
+// for is brought to that form by temporaries on the side where converting is cheaper: on the device when the copy may
 // overlap with the host (`non_blocking`), on the host otherwise.
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Fill.h>
@@ -123,7 +123,8 @@ void fill_kernel(TensorIterator& iter, const c10::Scalar& value) {
 Tensor _copy_from(const Tensor& src, const Tensor& dst, bool non_blocking) {
   TORCH_CHECK(dst.defined(), "self is undefined");
   TORCH_CHECK(src.defined(), "src is undefined");
-  TORCH_CHECK(src.device().is_cpu() || src.device().is_privateuseone(), "copy_: unsupported source device ", src.device());
+  TORCH_CHECK(src.device().is_cpu() || src.device().is_privateuseone(), "copy_: unsupported source device ",
+              src.device());
   TORCH_CHECK(dst.device().is_cpu() || dst.device().is_privateuseone(), "copy_: unsupported destination device ",
               dst.device());
   const bool same_data = dst.is_alias_of(src) && dst.storage_offset() == src.storage_offset() &&
@@ -146,8 +147,8 @@ Tensor _copy_from(const Tensor& src, const Tensor& dst, bool non_blocking) {
   return dst;
 }
 
-// As for copy_: the kernel resolves the lazy bits itself. Without this the fallback that resolves them would call clone,
-// which ends here again, without end.
+// As for copy_: the kernel resolves the lazy bits itself. Without this the fallback that resolves them would call
+// clone, which ends here again, without end.
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }

@@ -19,11 +19,8 @@ template <class Transform>
 Tensor transformed(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, const Transform& transform) {
   Tensor out = empty_on_current_device(sizes, dtype, std::nullopt);
   host_call(
-      self.get_device(),
-      [transform](const Tensor& self, const Tensor& out) {
-        out.copy_(transform(self));
-      },
-      self, Output{out});
+      self.get_device(), [transform](const Tensor& self, const Tensor& out) { out.copy_(transform(self)); }, self,
+      Output{out});
   return out;
 }
 

@@ -68,7 +68,8 @@ void IndexSpace::finish(bool fibers_first) {
       merged.push_back(d);
   }
   if (merged.empty()) merged.push_back({.size = 1});
-  TORCH_CHECK(merged.size() <= kMaxDims, "mybackend: indexing over more than ", kMaxDims, " dimensions is not supported");
+  TORCH_CHECK(merged.size() <= kMaxDims, "mybackend: indexing over more than ", kMaxDims,
+              " dimensions is not supported");
   o_.ndim = static_cast<int>(merged.size());
   o_.fiber_dims = 0;
   o_.numel = 1;
@@ -127,14 +128,12 @@ void IndexSpace::scatter(at::Device device, kernels::Update update) {
 }
 
 void put_scalar(char* to, const c10::Scalar& value, at::ScalarType dtype) {
-  AT_DISPATCH_V2(
-      dtype, "mybackend scalar operand",
-      AT_WRAP([&] {
-        const scalar_t held = value.to<scalar_t>();
-        std::memcpy(to, &held, sizeof(held));
-      }),
-      AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), c10::kHalf, c10::kBFloat16,
-      c10::kComplexHalf, c10::kBool);
+  AT_DISPATCH_V2(dtype, "mybackend scalar operand", AT_WRAP([&] {
+                   const scalar_t held = value.to<scalar_t>();
+                   std::memcpy(to, &held, sizeof(held));
+                 }),
+                 AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES), c10::kHalf,
+                 c10::kBFloat16, c10::kComplexHalf, c10::kBool);
 }
 
 IndexSpace space_along(const at::Tensor& indexed, int64_t dim, const at::Tensor& index, const at::Tensor* other,

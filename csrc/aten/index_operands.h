@@ -14,7 +14,7 @@ namespace mybackend::aten {
 
 struct IndexDimension {
   int64_t size;
-  int64_t to = 0;    // strides in bytes
+  int64_t to = 0;  // strides in bytes
   int64_t from = 0;
   std::array<int64_t, kernels::kMaxIndices> index{};
   bool fiber = true;  // positions that differ here never meet in the indexed array

@@ -41,7 +41,8 @@ IndexSpace space_of_slices(const Tensor& indexed, int64_t dim, const Tensor& ind
     dimension.from = indexed_is_to ? of_slices : of_indexed;
     space.add(dimension);
   }
-  space.set_index(0, index, indexed.dim() == 0 ? 1 : indexed.size(dim), indexed.dim() == 0 ? size : indexed.stride(dim) * size);
+  space.set_index(0, index, indexed.dim() == 0 ? 1 : indexed.size(dim),
+                  indexed.dim() == 0 ? size : indexed.stride(dim) * size);
   space.report_as(device::kIndexOutOfRangeInSelf, dim, indexed.device());
   char* of_indexed = const_cast<char*>(static_cast<const char*>(indexed.const_data_ptr()));
   char* of_slices = const_cast<char*>(static_cast<const char*>(slices.const_data_ptr()));
@@ -79,11 +80,12 @@ c10::Scalar neutral(ReductionType reduction, at::ScalarType dtype) {
 Tensor& index_select_out(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
   dim = c10::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector");
-  TORCH_CHECK(!(self.dim() == 0 && index.numel() != 1),
-              "index_select(): Index to scalar can have only 1 value, got ", index.numel(), " value(s)");
+  TORCH_CHECK(!(self.dim() == 0 && index.numel() != 1), "index_select(): Index to scalar can have only 1 value, got ",
+              index.numel(), " value(s)");
   TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
               "index_select(): Expected dtype int32 or int64 for index");
-  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "index_select(): self and result must have the same scalar type");
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "index_select(): self and result must have the same scalar type");
   at::assert_no_internal_overlap(out);
   at::assert_no_overlap(out, self);
   at::assert_no_overlap(out, index);
@@ -103,7 +105,8 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 }
 
 MB_IMPL_FUNC(index_add_out)
-(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const at::Scalar& alpha, const Tensor& result) {
+(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const at::Scalar& alpha,
+ const Tensor& result) {
   if (!result.is_same(self)) result.copy_(self);
   if (index.numel() == 0) return;
   const bool one = alpha.equal(1);

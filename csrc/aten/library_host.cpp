@@ -128,9 +128,8 @@ class HostLibrary final : public Library {
 
   void int_mm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
     host_call(
-        out.get_device(),
-        [](const Tensor& a, const Tensor& b, Tensor out) { at::native::_int_mm_out_cpu(a, b, out); }, a, b,
-        Output{out});
+        out.get_device(), [](const Tensor& a, const Tensor& b, Tensor out) { at::native::_int_mm_out_cpu(a, b, out); },
+        a, b, Output{out});
   }
 
   at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
@@ -152,7 +151,7 @@ class HostLibrary final : public Library {
         out.get_device(),
         [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
           out.copy_(at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
-                                             p.output_padding, p.groups));
+                                    p.output_padding, p.groups));
         },
         input, weight, bias, Output{out});
   }

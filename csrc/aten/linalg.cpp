@@ -1,8 +1,8 @@
-// LAPACK-like operators: factorisations, solvers, eigenvalues, and distances between vectors. Upstream's shared code checks
-// shapes, allocates and batches; each of its stubs is filled with libtorch's CPU kernel, run by host_call().
+// LAPACK-like operators: factorisations, solvers, eigenvalues, and distances between vectors. Upstream's shared code
+// checks shapes, allocates and batches; each of its stubs is filled with libtorch's CPU kernel, run by host_call().
 //
-// HostStub<stub, written> is such a function: `written` has the bit of every tensor argument (counting tensors only) that
-// the kernel writes.
+// HostStub<stub, written> is such a function: `written` has the bit of every tensor argument (counting tensors only)
+// that the kernel writes.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/Cross.h>
 #include <ATen/native/Distance.h>
@@ -204,11 +204,8 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   at::native::checkFloatingOrComplex(self, "linalg.matrix_exp");
   const Tensor out = at::empty_like(self, at::MemoryFormat::Contiguous);
   host_call(
-      self.get_device(),
-      [](const Tensor& self, const Tensor& out) {
-        out.copy_(at::linalg_matrix_exp(self));
-      },
-      self, Output{out});
+      self.get_device(), [](const Tensor& self, const Tensor& out) { out.copy_(at::linalg_matrix_exp(self)); }, self,
+      Output{out});
   return out;
 }
 

@@ -20,9 +20,13 @@ namespace {
 
 using at::Tensor;
 
-device::Stream stream_of(const Tensor& t) { return runtime::current_stream(t.device().index()); }
+device::Stream stream_of(const Tensor& t) {
+  return runtime::current_stream(t.device().index());
+}
 
-const char* bytes(const Tensor& t) { return static_cast<const char*>(t.const_data_ptr()); }
+const char* bytes(const Tensor& t) {
+  return static_cast<const char*>(t.const_data_ptr());
+}
 
 // Counts before each chunk, and the total at the end.
 Tensor count_chunks(const Tensor& contiguous) {
@@ -32,12 +36,15 @@ Tensor count_chunks(const Tensor& contiguous) {
   return counts;
 }
 
-int64_t total_of(const Tensor& counts) { return counts.select(0, counts.size(0) - 1).item<int64_t>(); }
+int64_t total_of(const Tensor& counts) {
+  return counts.select(0, counts.size(0) - 1).item<int64_t>();
+}
 
 void warn_if_expanded(const Tensor& self) {
   if (at::has_internal_overlap(self) == at::MemOverlap::Yes)
-    TORCH_WARN("Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-               "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar");
+    TORCH_WARN(
+        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar");
 }
 
 at::TensorIterator iterate_masked(const Tensor& self, const Tensor& mask) {
@@ -56,19 +63,21 @@ at::TensorIterator iterate_masked(const Tensor& self, const Tensor& mask) {
 }
 
 // out(total, ndim) = coordinates of what is not zero, at most `most` rows.
-void write_coordinates(const Tensor& self, const Tensor& contiguous, const Tensor& counts, const Tensor& out, int64_t most) {
+void write_coordinates(const Tensor& self, const Tensor& contiguous, const Tensor& counts, const Tensor& out,
+                       int64_t most) {
   const int64_t ndim = out.size(1);
   if (most == 0 || ndim == 0) return;
   const device::Stream stream = stream_of(self);
   const DType dtype = to_dtype(contiguous.scalar_type());
   if (ndim == 1)
-    return kernels::write_nonzero(stream, bytes(contiguous), dtype, contiguous.numel(), counts.const_data_ptr<int64_t>(),
-                                  out.mutable_data_ptr<int64_t>(), out.stride(0), most);
+    return kernels::write_nonzero(stream, bytes(contiguous), dtype, contiguous.numel(),
+                                  counts.const_data_ptr<int64_t>(), out.mutable_data_ptr<int64_t>(), out.stride(0),
+                                  most);
   Tensor positions = empty_on_current_device({most}, at::kLong);
   kernels::write_nonzero(stream, bytes(contiguous), dtype, contiguous.numel(), counts.const_data_ptr<int64_t>(),
                          positions.mutable_data_ptr<int64_t>(), 1, most);
-  kernels::Coordinates c{positions.const_data_ptr<int64_t>(), most, static_cast<int>(ndim), {},
-                         out.mutable_data_ptr<int64_t>(), out.stride(0), out.stride(1)};
+  kernels::Coordinates c{positions.const_data_ptr<int64_t>(), most,          static_cast<int>(ndim), {},
+                         out.mutable_data_ptr<int64_t>(),     out.stride(0), out.stride(1)};
   for (int64_t d = 0; d < ndim; d++) c.sizes[d] = self.size(d);
   kernels::write_coordinates(stream, c);
 }
@@ -90,8 +99,8 @@ Tensor& masked_fill__Tensor(Tensor& self, const Tensor& mask, const Tensor& valu
 
 Tensor& nonzero_out(const Tensor& self, Tensor& out) {
   TORCH_CHECK(self.dim() <= 64, "nonzero is not supported for tensors with more than 64 dimensions");
-  TORCH_CHECK(out.scalar_type() == at::kLong, "nonzero: Expected out tensor to have scalar type Long but got scalar type ",
-              out.scalar_type());
+  TORCH_CHECK(out.scalar_type() == at::kLong,
+              "nonzero: Expected out tensor to have scalar type Long but got scalar type ", out.scalar_type());
   TORCH_CHECK(self.device() == out.device(), "expected self and out to be on the same device, but got out on ",
               out.device(), " and self on ", self.device());
   at::assert_no_internal_overlap(out);
@@ -112,8 +121,8 @@ Tensor nonzero(const Tensor& self) {
 
 Tensor& nonzero_static_out(const Tensor& self, int64_t size, int64_t fill_value, Tensor& out) {
   TORCH_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
-  TORCH_CHECK(out.scalar_type() == at::kLong, "nonzero_static: Expected out tensor to have scalar type Long but got scalar type ",
-              out.scalar_type());
+  TORCH_CHECK(out.scalar_type() == at::kLong,
+              "nonzero_static: Expected out tensor to have scalar type Long but got scalar type ", out.scalar_type());
   at::native::resize_output(out, {size, self.dim()});
   out.fill_(fill_value);
   if (self.numel() == 0 || size == 0) return out;
@@ -131,7 +140,8 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
 
 Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
   TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
-  TORCH_CHECK(self.scalar_type() == out.scalar_type(), "masked_select(): self and result must have the same scalar type");
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "masked_select(): self and result must have the same scalar type");
   at::assert_no_internal_overlap(out);
   at::assert_no_overlap(out, self);
   at::assert_no_overlap(out, mask);
@@ -141,9 +151,9 @@ Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
   const int64_t total = counts.defined() ? total_of(counts) : 0;
   at::native::resize_output(out, {total});
   if (total > 0)
-    kernels::compact_masked(stream_of(self), bytes(from), to_dtype(from.scalar_type()),
-                            reinterpret_cast<const uint8_t*>(bytes(chosen)), chosen.numel(),
-                            counts.const_data_ptr<int64_t>(), static_cast<char*>(out.mutable_data_ptr()), out.stride(0));
+    kernels::compact_masked(
+        stream_of(self), bytes(from), to_dtype(from.scalar_type()), reinterpret_cast<const uint8_t*>(bytes(chosen)),
+        chosen.numel(), counts.const_data_ptr<int64_t>(), static_cast<char*>(out.mutable_data_ptr()), out.stride(0));
   return out;
 }
 
@@ -158,8 +168,8 @@ Tensor& masked_scatter_(Tensor& self, const Tensor& mask, const Tensor& source) 
               "masked_scatter: expected self and source to have same dtypes but got ", self.scalar_type(), " and ",
               source.scalar_type());
   const auto mask_ = at::expand_inplace(self, mask, "masked_scatter_");
-  TORCH_CHECK(mask_->scalar_type() == at::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-              mask_->scalar_type());
+  TORCH_CHECK(mask_->scalar_type() == at::kBool,
+              "masked_scatter_ only supports boolean masks, but got mask with dtype ", mask_->scalar_type());
   if (self.numel() == 0) return self;
   const Tensor chosen = mask_->contiguous(), from = source.contiguous(), to = self.contiguous();
   const Tensor counts = count_chunks(chosen);

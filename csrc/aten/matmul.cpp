@@ -17,14 +17,15 @@ void check_dot(const Tensor& a, const Tensor& b) {
   TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
               a.scalar_type(), " and ", b.scalar_type());
-  TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
-              "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+  TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
+              b.numel(), "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
               " elements respectively");
 }
 
 // What the kernels check, but must be said before work is deferred.
 void check_matrices(const Tensor& a, const Tensor& b) {
-  TORCH_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", a.dtype(), " != ", b.dtype());
+  TORCH_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: ", a.dtype(),
+              " != ", b.dtype());
   TORCH_CHECK_NOT_IMPLEMENTED(a.scalar_type() != at::kBool, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
 }
 
@@ -55,15 +56,17 @@ MB_IMPL_FUNC(mm_out)(const Tensor& self, const Tensor& mat2, const Tensor& out) 
   library().mm(self, mat2, out);
 }
 
-MB_IMPL_FUNC(addmm_out)(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-                        const Scalar& alpha, const Tensor& out) {
+MB_IMPL_FUNC(addmm_out)
+(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
+ const Tensor& out) {
   check_matrices(mat1, mat2);
   check_expands(self, out);
   library().addmm(self, mat1, mat2, beta, alpha, Epilogue::None, out);
 }
 
-MB_IMPL_FUNC(_addmm_activation_out)(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-                                    const Scalar& alpha, bool use_gelu, const Tensor& out) {
+MB_IMPL_FUNC(_addmm_activation_out)
+(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, bool use_gelu,
+ const Tensor& out) {
   check_matrices(mat1, mat2);
   check_expands(self, out);
   library().addmm(self, mat1, mat2, beta, alpha, use_gelu ? Epilogue::Gelu : Epilogue::Relu, out);
@@ -74,15 +77,16 @@ MB_IMPL_FUNC(bmm_out)(const Tensor& self, const Tensor& mat2, const Tensor& out)
   library().bmm(self, mat2, out);
 }
 
-MB_IMPL_FUNC(baddbmm_out)(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
-                          const Scalar& alpha, const Tensor& out) {
+MB_IMPL_FUNC(baddbmm_out)
+(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
+ const Tensor& out) {
   check_batches(batch1, batch2);
   check_expands(self, out);
   library().baddbmm(self, batch1, batch2, beta, alpha, out);
 }
 
-MB_IMPL_FUNC(addmv_out)(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
-                        const Scalar& alpha, const Tensor& out) {
+MB_IMPL_FUNC(addmv_out)
+(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha, const Tensor& out) {
   library().addmv(self, mat, vec, beta, alpha, out);
 }
 

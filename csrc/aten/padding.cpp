@@ -67,8 +67,8 @@ void check_grad(const Tensor& grad, const Tensor& self, at::IntArrayRef padding)
   const char* const names[] = {"width", "height", "depth"};
   for (size_t d = 0; d < padding.size() / 2; d++) {
     const size_t at = expected.size() - 1 - d;
-    TORCH_CHECK(grad.size(static_cast<int64_t>(at)) == expected[at], "grad_output ", names[d], " unexpected. Expected: ",
-                expected[at], ", Got: ", grad.size(static_cast<int64_t>(at)));
+    TORCH_CHECK(grad.size(static_cast<int64_t>(at)) == expected[at], "grad_output ", names[d],
+                " unexpected. Expected: ", expected[at], ", Got: ", grad.size(static_cast<int64_t>(at)));
   }
 }
 
@@ -131,17 +131,17 @@ Tensor reflection_pad2d(const Tensor& self, at::IntArrayRef padding) {
   return reflection_pad2d_out(self, padding, out);
 }
 
-#define MB_PAD_BACKWARD(name, reflect)                                                                            \
-  Tensor& name##_grad_input(const Tensor& grad_output, const Tensor& self, at::IntArrayRef padding,               \
-                            Tensor& grad_input) {                                                                 \
-    check_grad(grad_output, self, padding);                                                                       \
-    at::native::resize_output(grad_input, self.sizes());                                                          \
-    backward(grad_output, self, padding, grad_input, reflect);                                                    \
-    return grad_input;                                                                                            \
-  }                                                                                                               \
-  Tensor name(const Tensor& grad_output, const Tensor& self, at::IntArrayRef padding) {                           \
-    Tensor grad_input = empty_on_current_device(self.sizes(), grad_output.scalar_type());                         \
-    return name##_grad_input(grad_output, self, padding, grad_input);                                             \
+#define MB_PAD_BACKWARD(name, reflect)                                                              \
+  Tensor& name##_grad_input(const Tensor& grad_output, const Tensor& self, at::IntArrayRef padding, \
+                            Tensor& grad_input) {                                                   \
+    check_grad(grad_output, self, padding);                                                         \
+    at::native::resize_output(grad_input, self.sizes());                                            \
+    backward(grad_output, self, padding, grad_input, reflect);                                      \
+    return grad_input;                                                                              \
+  }                                                                                                 \
+  Tensor name(const Tensor& grad_output, const Tensor& self, at::IntArrayRef padding) {             \
+    Tensor grad_input = empty_on_current_device(self.sizes(), grad_output.scalar_type());           \
+    return name##_grad_input(grad_output, self, padding, grad_input);                               \
   }
 
 MB_PAD_BACKWARD(reflection_pad2d_backward, true)

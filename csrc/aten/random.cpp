@@ -36,7 +36,9 @@ kernels::Seed reserve(const std::optional<Generator>& generator) {
   return {seed, offset};
 }
 
-device::Stream stream_of(const TensorIteratorBase& iter) { return runtime::current_stream(iter.device(0).index()); }
+device::Stream stream_of(const TensorIteratorBase& iter) {
+  return runtime::current_stream(iter.device(0).index());
+}
 
 template <class... Parameters, class... Values>
 void fill_random(const device::Kernel<void(device::Stream, const Operands<1>&, kernels::Seed, Parameters...)>& kernel,
@@ -168,7 +170,8 @@ void multinomial_with_replacement_kernel(Tensor& result, const Tensor& weights, 
   auto sizes = cumulative.sizes().vec();
   sizes.back() = samples;
   const Tensor targets = at::rand(sizes, generator, cumulative.options()).mul_(total);
-  result.copy_(at::searchsorted(cumulative, targets, /*out_int32=*/false, /*right=*/true).clamp_max_(weights.size(-1) - 1));
+  result.copy_(
+      at::searchsorted(cumulative, targets, /*out_int32=*/false, /*right=*/true).clamp_max_(weights.size(-1) - 1));
 }
 
 }  // namespace

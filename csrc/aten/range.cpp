@@ -28,7 +28,9 @@ Operands<3> with_two_scalars(const TensorIterator& iter, const Scalar& a, const 
   return with_scalar(with_scalar(operands_of<1>(iter), a, compute_type(iter)), b, compute_type(iter));
 }
 
-device::Stream stream_of(const TensorIterator& iter) { return runtime::current_stream(iter.device(0).index()); }
+device::Stream stream_of(const TensorIterator& iter) {
+  return runtime::current_stream(iter.device(0).index());
+}
 
 void arange_kernel(TensorIterator& iter, const Scalar& start, const Scalar& /*steps*/, const Scalar& step) {
   if (iter.numel() > 0) kernels::arange(stream_of(iter), with_two_scalars(iter, start, step));
@@ -55,7 +57,7 @@ Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, doub
   if (steps == 0) return out;
   const auto type = out.is_complex() ? out.scalar_type()
                     : out.scalar_type() == c10::kDouble || c10::isIntegralType(out.scalar_type(), false) ? c10::kDouble
-                                                                                                          : c10::kFloat;
+                                                                                                         : c10::kFloat;
   return out.copy_(at::pow(Scalar(base), at::linspace(start, end, steps, out.options().dtype(type))));
 }
 
@@ -75,7 +77,9 @@ Tensor& range_out(const Scalar& start, const Scalar& end, const Scalar& step, Te
   return out;
 }
 
-Tensor& eye_out(int64_t n, Tensor& out) { return eye_m_out(n, n, out); }
+Tensor& eye_out(int64_t n, Tensor& out) {
+  return eye_m_out(n, n, out);
+}
 
 Tensor& eye_m_out(int64_t n, int64_t m, Tensor& out) {
   TORCH_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);

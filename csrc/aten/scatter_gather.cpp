@@ -1,5 +1,5 @@
-// gather, the scatter family and scatter_reduce, along one dimension. Upstream checks shapes and dtypes, copies `self` to
-// the output and divides for "mean"; the stubs only move elements.
+// gather, the scatter family and scatter_reduce, along one dimension. Upstream checks shapes and dtypes, copies `self`
+// to the output and divides for "mean"; the stubs only move elements.
 #include <ATen/native/ReductionType.h>
 #include <ATen/native/TensorAdvancedIndexing.h>
 
@@ -28,7 +28,9 @@ Update update_of(ReductionType reduction) {
 }
 
 // Walks are by int64; a gather reads int32 as it is.
-Tensor as_long(const Tensor& index) { return index.scalar_type() == at::kLong ? index : index.to(at::kLong); }
+Tensor as_long(const Tensor& index) {
+  return index.scalar_type() == at::kLong ? index : index.to(at::kLong);
+}
 
 void gather(const Tensor& result, const Tensor& self, int64_t dim, const Tensor& index) {
   space_along(self, dim, index, &result, false).gather(result.device());

@@ -17,7 +17,8 @@ using at::Tensor;
 // Not through TensorIterator: the kernel tells rows from columns, so dimensions must not be reordered.
 void triangle(const Tensor& self, const Tensor& result, bool upper, int64_t diagonal) {
   if (self.numel() == 0) return;
-  TORCH_CHECK(self.dim() <= kMaxDims, "mybackend: tril and triu over more than ", kMaxDims, " dimensions are not supported");
+  TORCH_CHECK(self.dim() <= kMaxDims, "mybackend: tril and triu over more than ", kMaxDims,
+              " dimensions are not supported");
   Operands<2> o;
   o.numel = self.numel();
   o.ndim = static_cast<int>(self.dim());

@@ -54,15 +54,15 @@ enum EventFlags : unsigned { kEventDefault = 0, kEventBlockingSync = 1, kEventDi
 
 struct Properties {
   char name[256];
-  size_t total_memory;               // bytes
-  int major, minor;                  // compute capability on CUDA; ISA level on the host (x86-64-v`major`)
-  int multi_processor_count;         // SMs; on the host the number of cores
-  int max_threads_per_block;         // 1 on the host
+  size_t total_memory;        // bytes
+  int major, minor;           // compute capability on CUDA; ISA level on the host (x86-64-v`major`)
+  int multi_processor_count;  // SMs; on the host the number of cores
+  int max_threads_per_block;  // 1 on the host
   int max_threads_per_multi_processor;
-  int warp_size;                     // 1 on the host
-  size_t shared_memory_per_block;    // bytes
-  int l2_cache_size;                 // bytes
-  bool integrated;                   // device memory is host memory
+  int warp_size;                   // 1 on the host
+  size_t shared_memory_per_block;  // bytes
+  int l2_cache_size;               // bytes
+  bool integrated;                 // device memory is host memory
 };
 
 struct PointerAttributes {
@@ -130,8 +130,8 @@ struct Api {
   Status (*graph_exec_destroy)(GraphExec exec);
   Status (*graph_destroy)(Graph graph);
 
-  // Errors. A failed call stays the thread's last error until get_last_error reads it, as does a launch that could not be
-  // made; NotReady is an answer and does not. `error_record` is memory that kernels of this device can write and the
+  // Errors. A failed call stays the thread's last error until get_last_error reads it, as does a launch that could not
+  // be made; NotReady is an answer and does not. `error_record` is memory that kernels of this device can write and the
   // host can read.
   Status (*get_last_error)();
   const char* (*get_error_name)(Status status);
@@ -143,8 +143,8 @@ struct Api {
   void* (*find_kernel)(const char* name);
 };
 
-// The table in use. Chosen once, on first call: MYBACKEND_DRIVER=host|cuda forces one; otherwise a GPU that answers wins.
-// Throws std::runtime_error when the forced driver is absent or unknown.
+// The table in use. Chosen once, on first call: MYBACKEND_DRIVER=host|cuda forces one; otherwise a GPU that answers
+// wins. Throws std::runtime_error when the forced driver is absent or unknown.
 const Api& api();
 
 // Installs a third-party table. Throws std::logic_error once `api()` has been called.

@@ -1,8 +1,8 @@
 // Updates of one element of global memory that other blocks may be updating too.
 //
-// Integers and floating-point numbers of 4 and 8 bytes use the hardware where it has the operation; everything else, 16-bit
-// types included, is a compare-and-swap of the aligned word that holds the element. Complex sums add their two halves.
-// Only commutative operations belong here, and the order of floating-point sums is not defined.
+// Integers and floating-point numbers of 4 and 8 bytes use the hardware where it has the operation; everything else,
+// 16-bit types included, is a compare-and-swap of the aligned word that holds the element. Complex sums add their two
+// halves. Only commutative operations belong here, and the order of floating-point sums is not defined.
 #pragma once
 
 #include <cstring>

@@ -19,16 +19,16 @@ class DeviceError : public std::runtime_error {
 
 [[noreturn]] inline void raise(Status status, const char* expression, const char* file, int line) {
   const Api& table = api();
-  throw DeviceError(status, std::string("mybackend ") + table.name + " driver error: " + table.get_error_string(status) +
-                                " (" + table.get_error_name(status) + ") in " + expression + " at " + file + ":" +
-                                std::to_string(line));
+  throw DeviceError(
+      status, std::string("mybackend ") + table.name + " driver error: " + table.get_error_string(status) + " (" +
+                  table.get_error_name(status) + ") in " + expression + " at " + file + ":" + std::to_string(line));
 }
 
 }  // namespace mybackend::device
 
-#define MB_CHECK(expression)                                                                    \
-  do {                                                                                          \
-    const ::mybackend::device::Status mb_status_ = (expression);                                \
-    if (mb_status_ != ::mybackend::device::Status::Success) [[unlikely]]                        \
-      ::mybackend::device::raise(mb_status_, #expression, __FILE__, __LINE__);                  \
+#define MB_CHECK(expression)                                                   \
+  do {                                                                         \
+    const ::mybackend::device::Status mb_status_ = (expression);               \
+    if (mb_status_ != ::mybackend::device::Status::Success) [[unlikely]]       \
+      ::mybackend::device::raise(mb_status_, #expression, __FILE__, __LINE__); \
   } while (0)

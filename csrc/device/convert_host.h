@@ -57,7 +57,8 @@ void to_half(half* to, const From* from, int64_t n) {
   alignas(32) float wide[8];
   for (; i + 8 <= n; i += 8) {
     for (int j = 0; j < 8; j++) wide[j] = convert<float>(from[i + j]);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_cvtps_ph(_mm256_load_ps(wide), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm256_cvtps_ph(_mm256_load_ps(wide), _MM_FROUND_TO_NEAREST_INT));
   }
 #endif
   for (; i < n; i++) to[i] = half(convert<float>(from[i]));
@@ -105,11 +106,12 @@ void store_as(char* to, const From* from, int64_t stride, int64_t n) {
 
 }  // namespace
 
-#define MB_EACH_STORED(M)                                                                                          \
-  M(UInt8, uint8_t) M(Int8, int8_t) M(Int16, int16_t) M(Int32, int32_t) M(Int64, int64_t) M(Half, half)            \
-  M(Float, float) M(Double, double) M(ComplexHalf, complex<half>) M(ComplexFloat, complex<float>)                  \
-  M(ComplexDouble, complex<double>) M(Bool, bool) M(BFloat16, bfloat16) M(UInt16, uint16_t) M(UInt32, uint32_t)    \
-  M(UInt64, uint64_t)
+#define MB_EACH_STORED(M)                                                                             \
+  M(UInt8, uint8_t)                                                                                   \
+  M(Int8, int8_t) M(Int16, int16_t) M(Int32, int32_t) M(Int64, int64_t) M(Half, half) M(Float, float) \
+      M(Double, double) M(ComplexHalf, complex<half>) M(ComplexFloat, complex<float>)                 \
+          M(ComplexDouble, complex<double>) M(Bool, bool) M(BFloat16, bfloat16) M(UInt16, uint16_t)   \
+              M(UInt32, uint32_t) M(UInt64, uint64_t)
 
 template <class T>
 void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype) {
@@ -133,8 +135,8 @@ void store_row(char* to, const T* from, int64_t stride, int64_t n, DType dtype) 
   }
 }
 
-#define MB_INSTANTIATE(name, type)                                          \
-  template void load_row(type*, const char*, int64_t, int64_t, DType);      \
+#define MB_INSTANTIATE(name, type)                                     \
+  template void load_row(type*, const char*, int64_t, int64_t, DType); \
   template void store_row(char*, const type*, int64_t, int64_t, DType);
 MB_EACH_STORED(MB_INSTANTIATE)
 #undef MB_INSTANTIATE

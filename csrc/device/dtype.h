@@ -59,17 +59,17 @@ using Join = typename JoinTypes<Lists...>::type;
 
 using Integers = Types<uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using Booleans = Types<bool>;
-using Floats = Types<float, double>;          // what half and bfloat16 are computed in, and double
-using Halves = Types<half, bfloat16>;         // storage only
+using Floats = Types<float, double>;   // what half and bfloat16 are computed in, and double
+using Halves = Types<half, bfloat16>;  // storage only
 using Complexes = Types<complex<float>, complex<double>>;
 using Unsigneds = Types<uint16_t, uint32_t, uint64_t>;
 
 // DTypeOf<T>::value is the DType of T.
 template <class T>
 struct DTypeOf;
-#define MB_DTYPE_OF(type, name)                \
-  template <>                                  \
-  struct DTypeOf<type> {                       \
+#define MB_DTYPE_OF(type, name)                 \
+  template <>                                   \
+  struct DTypeOf<type> {                        \
     static constexpr DType value = DType::name; \
   }
 MB_DTYPE_OF(uint8_t, UInt8);
@@ -170,22 +170,38 @@ constexpr int64_t size_of(DType dtype) {
 // The name upstream prints in "not implemented for '...'".
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
-    case DType::UInt8: return "Byte";
-    case DType::Int8: return "Char";
-    case DType::Int16: return "Short";
-    case DType::Int32: return "Int";
-    case DType::Int64: return "Long";
-    case DType::Half: return "Half";
-    case DType::Float: return "Float";
-    case DType::Double: return "Double";
-    case DType::ComplexHalf: return "ComplexHalf";
-    case DType::ComplexFloat: return "ComplexFloat";
-    case DType::ComplexDouble: return "ComplexDouble";
-    case DType::Bool: return "Bool";
-    case DType::BFloat16: return "BFloat16";
-    case DType::UInt16: return "UInt16";
-    case DType::UInt32: return "UInt32";
-    case DType::UInt64: return "UInt64";
+    case DType::UInt8:
+      return "Byte";
+    case DType::Int8:
+      return "Char";
+    case DType::Int16:
+      return "Short";
+    case DType::Int32:
+      return "Int";
+    case DType::Int64:
+      return "Long";
+    case DType::Half:
+      return "Half";
+    case DType::Float:
+      return "Float";
+    case DType::Double:
+      return "Double";
+    case DType::ComplexHalf:
+      return "ComplexHalf";
+    case DType::ComplexFloat:
+      return "ComplexFloat";
+    case DType::ComplexDouble:
+      return "ComplexDouble";
+    case DType::Bool:
+      return "Bool";
+    case DType::BFloat16:
+      return "BFloat16";
+    case DType::UInt16:
+      return "UInt16";
+    case DType::UInt32:
+      return "UInt32";
+    case DType::UInt64:
+      return "UInt64";
   }
   return "Undefined";
 }

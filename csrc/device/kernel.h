@@ -81,12 +81,14 @@ inline void* find_in_library(const char* name) {
 
 }  // namespace mybackend::device
 
-#define MB_DECLARE_KERNEL(name, ...) \
-  using name##_signature = __VA_ARGS__; \
-  inline const ::mybackend::device::Kernel<__VA_ARGS__> name { #name }
+#define MB_DECLARE_KERNEL(name, ...)                           \
+  using name##_signature = __VA_ARGS__;                        \
+  inline const ::mybackend::device::Kernel<__VA_ARGS__> name { \
+    #name                                                      \
+  }
 
-#define MB_DEFINE_KERNEL(name, parameters)                                                       \
-  static void name##_entry parameters;                                                           \
-  static const ::mybackend::device::KernelEntry name##_listed{                                   \
+#define MB_DEFINE_KERNEL(name, parameters)                                                               \
+  static void name##_entry parameters;                                                                   \
+  static const ::mybackend::device::KernelEntry name##_listed{                                           \
       #name, reinterpret_cast<void*>(static_cast<std::add_pointer_t<name##_signature>>(&name##_entry))}; \
   static void name##_entry parameters

@@ -18,9 +18,9 @@ struct Operands {
   static constexpr int count = N;
   int64_t numel;
   int ndim;
-  DType compute;                  // common dtype of the operation; visit it as compute_dtype(compute)
+  DType compute;  // common dtype of the operation; visit it as compute_dtype(compute)
   DType dtype[N];
-  bool contiguous[N];             // elements lie one after the other in iteration order
+  bool contiguous[N];  // elements lie one after the other in iteration order
   char* data[N];
   alignas(16) char immediate[N][16];
   int64_t sizes[kMaxDims];

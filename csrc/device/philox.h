@@ -1,4 +1,5 @@
-// Philox-4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// Philox-4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC
+// 2011).
 //
 // Ten rounds turn a 128-bit counter and a 64-bit key into four random words; nothing is kept between draws, so a number
 // depends on seed, offset and position alone: the same on every driver and for any number of threads.
@@ -35,14 +36,18 @@ MB_DEVICE Words4 philox(uint64_t seed, uint64_t subsequence, uint64_t offset) {
 }
 
 // Uniform on [0, 1): the top `bits` bits of the word.
-MB_DEVICE float uniform_float(uint32_t word, int bits = 24) { return float(word >> (32 - bits)) * (1.0f / float(1u << bits)); }
+MB_DEVICE float uniform_float(uint32_t word, int bits = 24) {
+  return float(word >> (32 - bits)) * (1.0f / float(1u << bits));
+}
 MB_DEVICE double uniform_double(uint32_t high, uint32_t low) {
   const uint64_t word = (uint64_t(high) << 32 | low) >> 11;
   return double(int64_t(word)) * 0x1p-53;
 }
 
 // Uniform on the open interval (0, 1): midpoints of 2^23 (2^52) equal parts, all exact.
-MB_DEVICE float uniform_open(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
+MB_DEVICE float uniform_open(uint32_t word) {
+  return (float(word >> 9) + 0.5f) * 0x1p-23f;
+}
 MB_DEVICE double uniform_open(uint32_t high, uint32_t low) {
   const uint64_t word = (uint64_t(high) << 32 | low) >> 12;
   return (double(int64_t(word)) + 0.5) * 0x1p-52;

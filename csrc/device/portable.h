@@ -33,7 +33,9 @@
 
 namespace mybackend::device {
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 // How a kernel is spread: `blocks` blocks; on a GPU each has `threads` threads; `work` is the number of elements one
 // block handles, from which the host driver decides how many blocks are worth a task of their own.

@@ -21,12 +21,12 @@ struct ReportZero {
 
 }  // namespace
 
-MB_DEFINE_KERNEL(assert_nonzero,
-                 (Stream stream, const Operands<2>& o, device::ErrorRecord* errors, int64_t message)) {
-  visit<Join<Floats, Integers, Booleans, Complexes, Unsigneds>>(compute_dtype(o.dtype[1]), "_assert_async", [&](auto type) {
-    using T = typename decltype(type)::type;
-    device::pointwise<T, T>(stream, o, ReportZero{errors, message});
-  });
+MB_DEFINE_KERNEL(assert_nonzero, (Stream stream, const Operands<2>& o, device::ErrorRecord* errors, int64_t message)) {
+  visit<Join<Floats, Integers, Booleans, Complexes, Unsigneds>>(
+      compute_dtype(o.dtype[1]), "_assert_async", [&](auto type) {
+        using T = typename decltype(type)::type;
+        device::pointwise<T, T>(stream, o, ReportZero{errors, message});
+      });
 }
 
 }  // namespace mybackend::kernels

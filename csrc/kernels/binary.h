@@ -15,10 +15,11 @@
   M(bitwise_or) M(bitwise_xor) M(lshift) M(rshift) M(logical_and) M(logical_or) M(logical_xor) M(gcd) M(lcm)
 #define MB_BINARY_COMPARISON(M) M(eq) M(ne) M(lt) M(le) M(gt) M(ge)
 #define MB_BINARY_SPECIAL(M) M(zeta) M(igamma) M(igammac)
-#define MB_BINARY_POLYNOMIAL(M)                                                                                   \
-  M(chebyshev_polynomial_t)                                                                                       \
-  M(chebyshev_polynomial_u) M(chebyshev_polynomial_v) M(chebyshev_polynomial_w) M(shifted_chebyshev_polynomial_t) \
-      M(shifted_chebyshev_polynomial_u) M(shifted_chebyshev_polynomial_v) M(shifted_chebyshev_polynomial_w)       \
+#define MB_BINARY_POLYNOMIAL(M)                                                                             \
+  M(chebyshev_polynomial_t)                                                                                 \
+  M(chebyshev_polynomial_u)                                                                                 \
+  M(chebyshev_polynomial_v) M(chebyshev_polynomial_w) M(shifted_chebyshev_polynomial_t)                     \
+      M(shifted_chebyshev_polynomial_u) M(shifted_chebyshev_polynomial_v) M(shifted_chebyshev_polynomial_w) \
           M(hermite_polynomial_h) M(hermite_polynomial_he) M(laguerre_polynomial_l) M(legendre_polynomial_p)
 
 #define MB_BINARY_KERNELS(M) \

@@ -1,8 +1,8 @@
-// Compaction: nonzero, masked_select and masked_scatter, in three passes over contiguous data: count in each chunk, scan
-// the counts (one block), write each chunk from where its count begins.
+// Compaction: nonzero, masked_select and masked_scatter, in three passes over contiguous data: count in each chunk,
+// scan the counts (one block), write each chunk from where its count begins.
 //
-// An element is seen as a word; it is zero when the bits under `mask` are: all bits but the sign of a floating-point number.
-// Called by csrc/aten/masked.cpp. Spec: test/ops/test_masked.py.
+// An element is seen as a word; it is zero when the bits under `mask` are: all bits but the sign of a floating-point
+// number. Called by csrc/aten/masked.cpp. Spec: test/ops/test_masked.py.
 #include "csrc/kernels/compact.h"
 
 #include "csrc/device/portable.h"
@@ -69,7 +69,8 @@ struct ScanCounts {
       block.sync();
       block.each(1, [&](int64_t) { c[begin] = carry; });
       carry = block.template scan<int64_t>(
-          n, carry, Plus{}, [&](int64_t i) { return term[i]; }, [&](int64_t i, int64_t sum) { c[begin + i + 1] = sum; });
+          n, carry, Plus{}, [&](int64_t i) { return term[i]; },
+          [&](int64_t i, int64_t sum) { c[begin + i + 1] = sum; });
       block.sync();
     }
   }
@@ -82,8 +83,7 @@ template <class S, class F>
 MB_DEVICE void each_set(Block block, int64_t numel, const int64_t* counts, S set, F f) {
   const int64_t begin = block.index * kCompactChunk;
   block.template scan<int64_t>(
-      length_of(block.index, numel), counts[block.index], Plus{},
-      [&](int64_t i) { return int64_t(set(begin + i)); },
+      length_of(block.index, numel), counts[block.index], Plus{}, [&](int64_t i) { return int64_t(set(begin + i)); },
       [&](int64_t i, int64_t through) {
         if (set(begin + i)) f(begin + i, through - 1);
       });
@@ -195,12 +195,13 @@ uint64_t mask_of(DType dtype) {
   }
 }
 
-device::Grid chunk_grid(int64_t numel) { return {compact_chunks(numel), kThreads, kCompactChunk}; }
+device::Grid chunk_grid(int64_t numel) {
+  return {compact_chunks(numel), kThreads, kCompactChunk};
+}
 
 }  // namespace
 
-MB_DEFINE_KERNEL(count_nonzero_chunks,
-                 (Stream stream, const char* data, DType dtype, int64_t numel, int64_t* counts)) {
+MB_DEFINE_KERNEL(count_nonzero_chunks, (Stream stream, const char* data, DType dtype, int64_t numel, int64_t* counts)) {
   with_word(dtype, [&](auto type) {
     using W = typename decltype(type)::type;
     device::launch(stream, chunk_grid(numel),
@@ -228,8 +229,9 @@ MB_DEFINE_KERNEL(compact_masked, (Stream stream, const char* data, DType dtype, 
                                   const int64_t* counts, char* out, int64_t stride)) {
   with_word(dtype, [&](auto type) {
     using W = typename decltype(type)::type;
-    device::launch(stream, chunk_grid(numel),
-                   CompactMasked<W>{reinterpret_cast<const W*>(data), mask, numel, counts, reinterpret_cast<W*>(out), stride});
+    device::launch(
+        stream, chunk_grid(numel),
+        CompactMasked<W>{reinterpret_cast<const W*>(data), mask, numel, counts, reinterpret_cast<W*>(out), stride});
   });
 }
 
@@ -237,8 +239,9 @@ MB_DEFINE_KERNEL(expand_masked, (Stream stream, char* data, DType dtype, const u
                                  const int64_t* counts, const char* source)) {
   with_word(dtype, [&](auto type) {
     using W = typename decltype(type)::type;
-    device::launch(stream, chunk_grid(numel),
-                   ExpandMasked<W>{reinterpret_cast<W*>(data), mask, numel, counts, reinterpret_cast<const W*>(source)});
+    device::launch(
+        stream, chunk_grid(numel),
+        ExpandMasked<W>{reinterpret_cast<W*>(data), mask, numel, counts, reinterpret_cast<const W*>(source)});
   });
 }
 

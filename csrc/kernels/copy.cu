@@ -1,9 +1,9 @@
 // copy: out = convert(in) for any strides and dtypes. fill: out = scalar.
 //
 // Three cases: elements of one dtype move as opaque words of their size; a transposed pair of inner dimensions moves in
-// square tiles through shared memory, so that both sides are read and written along their fast dimension; everything else
-// is a pointwise identity in the source's compute type, whose store converts.
-// Called by csrc/aten/copy.cpp. Spec: test/ops/test_copy.py.
+// square tiles through shared memory, so that both sides are read and written along their fast dimension; everything
+// else is a pointwise identity in the source's compute type, whose store converts. Called by csrc/aten/copy.cpp. Spec:
+// test/ops/test_copy.py.
 #include "csrc/kernels/copy.h"
 
 #include "csrc/device/tile.h"
@@ -35,7 +35,8 @@ struct Word16 {
   uint64_t low, high;
 };
 
-// As large as the 48 KiB of shared memory that every GPU gives a block allow; on the host few pages are touched at a time.
+// As large as the 48 KiB of shared memory that every GPU gives a block allow; on the host few pages are touched at a
+// time.
 template <class W>
 constexpr int kSideOf = sizeof(W) == 16 ? 32 : 64;
 
@@ -67,15 +68,14 @@ struct TransposeSquares {
     const char* from = in + i0 * o.strides[1][0] + j0 * int64_t(sizeof(W));
     char* to = out + i0 * int64_t(sizeof(W)) + j0 * o.strides[0][1];
     const int64_t from_step = o.strides[1][0], to_step = o.strides[0][1];
-    // square[j][i]: i along dimension 0, j along dimension 1. Stores are spread rather than loads: vector gathers are slow
-    // on CPUs that mitigate data sampling.
+    // square[j][i]: i along dimension 0, j along dimension 1. Stores are spread rather than loads: vector gathers are
+    // slow on CPUs that mitigate data sampling.
     block.each2(width, height, [&](int64_t i, int64_t j) {
       square[j * (kSide + 1) + i] = reinterpret_cast<const W*>(from + i * from_step)[j];
     });
     block.sync();
-    block.each2(height, width, [&](int64_t j, int64_t i) {
-      reinterpret_cast<W*>(to + j * to_step)[i] = square[j * (kSide + 1) + i];
-    });
+    block.each2(height, width,
+                [&](int64_t j, int64_t i) { reinterpret_cast<W*>(to + j * to_step)[i] = square[j * (kSide + 1) + i]; });
   }
 };
 

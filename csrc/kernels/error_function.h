@@ -33,7 +33,8 @@ MB_DEVICE float exp_below_zero(float x) {
 }
 
 // Below 1, x times a polynomial in x^2; above, 1 - e^-q(|x|). Both polynomials are minimax fits of erf(x)/x and of
-// -log(erfc(x)) weighted by erfc(x), made at 40 digits; their error is below 2e-9, so that rounding dominates (1.5 ulp).
+// -log(erfc(x)) weighted by erfc(x), made at 40 digits; their error is below 2e-9, so that rounding dominates (1.5
+// ulp).
 MB_DEVICE float error_function(float x) {
   const float z = math::fabs(x);
   const float s = x * x;
@@ -57,7 +58,9 @@ MB_DEVICE float error_function(float x) {
 }
 
 // The distribution function of the standard normal distribution.
-MB_DEVICE double normal_cdf(double x) { return 0.5 * (1.0 + math::erf(x * kSqrtHalf)); }
+MB_DEVICE double normal_cdf(double x) {
+  return 0.5 * (1.0 + math::erf(x * kSqrtHalf));
+}
 
 // Half of erfc(|x| / sqrt(2)) or its complement, with -log(erfc) as a minimax polynomial weighted by erfc: an absolute
 // error below 1e-8, without the cancellation of 1 + erf(x). NaN gives a number.

@@ -1,9 +1,9 @@
 // Entry points of gather.cu and scatter.cu: elements moved to or from places that index arrays name.
 //
-// One description serves index, index_put, take, put, gather, scatter and their relatives. All arrays are walked over one
-// space of `sizes` (dimension 0 innermost, strides in bytes). The `indexed` array is `to` of a scatter and `from` of a
-// gather: the element at a position lies at its strided address plus the sum over the index arrays of
-// index * indexed_stride. Strides of the indexed array are zero in dimensions that the index alone decides.
+// One description serves index, index_put, take, put, gather, scatter and their relatives. All arrays are walked over
+// one space of `sizes` (dimension 0 innermost, strides in bytes). The `indexed` array is `to` of a scatter and `from`
+// of a gather: the element at a position lies at its strided address plus the sum over the index arrays of index *
+// indexed_stride. Strides of the indexed array are zero in dimensions that the index alone decides.
 #pragma once
 
 #include "csrc/device/kernel.h"
@@ -34,7 +34,7 @@ struct IndexOperands {
   int64_t from_strides[kMaxDims];
   int64_t index_strides[kMaxIndices][kMaxDims];
   device::ErrorRecord* errors;
-  int code;           // what to report of an index out of range: (index, size, dimension + ordinal of the index array)
+  int code;  // what to report of an index out of range: (index, size, dimension + ordinal of the index array)
   int64_t dimension;
 };
 
@@ -46,8 +46,8 @@ MB_DECLARE_KERNEL(gather_elements, void(Stream stream, const IndexOperands& oper
 // The index that stands for "an index was out of range" among combined indices.
 constexpr int64_t kNowhere = int64_t(1) << 62;
 
-// Of several index arrays makes one: to (int64) = the byte offset they name together, kNowhere where one is out of range
-// (which is reported). `from` and its strides are ignored.
+// Of several index arrays makes one: to (int64) = the byte offset they name together, kNowhere where one is out of
+// range (which is reported). `from` and its strides are ignored.
 MB_DECLARE_KERNEL(combine_indices, void(Stream stream, const IndexOperands& operands));
 
 // to[index] = update(to[index], from), by one int64 index array. An index equal to kNowhere is passed over in silence.

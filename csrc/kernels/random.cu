@@ -1,9 +1,9 @@
 // Random arrays: uniform, normal and friends, each number a function of (seed, offset, position).
 //
 // Elements are drawn four at a time. Within a stretch of kElementsPerBlock elements, group g of kGroups draws from
-// subsequence (stretch * kGroups + g) and yields elements g, g + kGroups, g + 2 kGroups, g + 3 kGroups of the stretch: every lane
-// is then contiguous, which vectorises on the host and coalesces on the GPU.
-// Called by csrc/aten/random.cpp. Spec: test/ops/test_random.py.
+// subsequence (stretch * kGroups + g) and yields elements g, g + kGroups, g + 2 kGroups, g + 3 kGroups of the stretch:
+// every lane is then contiguous, which vectorises on the host and coalesces on the GPU. Called by csrc/aten/random.cpp.
+// Spec: test/ops/test_random.py.
 #include "csrc/kernels/random.h"
 
 #include "csrc/device/errors.h"
@@ -82,7 +82,8 @@ struct Normal {
   MB_DEVICE void operator()(Seed s, uint64_t subsequence, T* out) const {
     const Uniform4<T> u(s, subsequence);
     constexpr T kTurn = T(6.283185307179586476925286766559);
-    constexpr T kQuarter = kTurn / 4;  // cos as a shifted sin: compilers fuse a sin and a cos into a call that is scalar
+    constexpr T kQuarter =
+        kTurn / 4;  // cos as a shifted sin: compilers fuse a sin and a cos into a call that is scalar
     for (int i = 0; i < 4; i += 2) {
       const T radius = math::sqrt(T(-2) * math::log(u.value[i])) * std;
       const T x = radius * math::sin(kTurn * u.value[i + 1] + kQuarter) + mean;
@@ -168,7 +169,9 @@ struct MaskedScale {
   MB_DEVICE T operator()(T x, bool mask) const { return mask ? x * scale : T(0); }
 };
 
-int significant_bits(DType dtype) { return dtype == DType::Half ? 11 : dtype == DType::BFloat16 ? 8 : 24; }
+int significant_bits(DType dtype) {
+  return dtype == DType::Half ? 11 : dtype == DType::BFloat16 ? 8 : 24;
+}
 
 // Calls f(Type<T>{}) with the type an output of `dtype` is drawn in: double for double, float for everything else.
 template <class F>

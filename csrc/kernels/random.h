@@ -23,7 +23,8 @@ MB_DECLARE_KERNEL(cauchy, void(Stream stream, const Operands<1>& out, Seed seed,
 MB_DECLARE_KERNEL(geometric, void(Stream stream, const Operands<1>& out, Seed seed, double p));
 MB_DECLARE_KERNEL(bernoulli, void(Stream stream, const Operands<1>& out, Seed seed, double p));
 // Integers base + (random word mod range); range 0 means all 2^64.
-MB_DECLARE_KERNEL(random_integers, void(Stream stream, const Operands<1>& out, Seed seed, uint64_t range, int64_t base));
+MB_DECLARE_KERNEL(random_integers,
+                  void(Stream stream, const Operands<1>& out, Seed seed, uint64_t range, int64_t base));
 // out = uniform < p; reports kProbabilityOutOfRange where p is not in [0, 1]. Operands: out, uniform, p.
 MB_DECLARE_KERNEL(bernoulli_from, void(Stream stream, const Operands<3>& operands, device::ErrorRecord* errors));
 // out = mask ? x * scale : 0. Operands: out, x, mask.

@@ -73,7 +73,8 @@ struct Triangle {
         block, span.rows, span.columns,
         [&](int64_t r) {
           int64_t row = span.first_row + r;
-          Row place{o.data[0] + span.first_column * o.strides[0][0], o.data[1] + span.first_column * o.strides[1][0], 0};
+          Row place{o.data[0] + span.first_column * o.strides[0][0], o.data[1] + span.first_column * o.strides[1][0],
+                    0};
           for (int d = 1; d < o.ndim; d++) {
             const int64_t i = d == o.ndim - 1 ? row : row % o.sizes[d];
             if (d == 1) place.edge = i + diagonal - span.first_column;

@@ -16,7 +16,8 @@ MB_DECLARE_KERNEL(reduce_mean, void(Stream stream, const Reduction& r, const Wor
 MB_DECLARE_KERNEL(reduce_prod, void(Stream stream, const Reduction& r, const Workspace& workspace));
 
 // The vector norm of order p, or with `power_sum` the sum of |x|^p alone. The output is real.
-MB_DECLARE_KERNEL(reduce_norm, void(Stream stream, const Reduction& r, const Workspace& workspace, double p, bool power_sum));
+MB_DECLARE_KERNEL(reduce_norm,
+                  void(Stream stream, const Reduction& r, const Workspace& workspace, double p, bool power_sum));
 
 // Whether all (any) elements differ from zero; the output is bool or uint8.
 MB_DECLARE_KERNEL(reduce_all, void(Stream stream, const Reduction& r, const Workspace& workspace));
@@ -33,10 +34,10 @@ MB_DECLARE_KERNEL(reduce_aminmax, void(Stream stream, const Reduction& r, const 
 MB_DECLARE_KERNEL(reduce_max_index, void(Stream stream, const Reduction& r, const Workspace& workspace));
 MB_DECLARE_KERNEL(reduce_min_index, void(Stream stream, const Reduction& r, const Workspace& workspace));
 
-// Output 0: the sum of squared deviations from the mean over count - correction, or its square root. Output 1, which may
-// be null: the mean.
-MB_DECLARE_KERNEL(reduce_variance,
-                  void(Stream stream, const Reduction& r, const Workspace& workspace, double correction, bool take_root));
+// Output 0: the sum of squared deviations from the mean over count - correction, or its square root. Output 1, which
+// may be null: the mean.
+MB_DECLARE_KERNEL(reduce_variance, void(Stream stream, const Reduction& r, const Workspace& workspace,
+                                        double correction, bool take_root));
 
 // The exclusive or of the elements' bits, each read as an unsigned 64-bit integer.
 MB_DECLARE_KERNEL(reduce_xor, void(Stream stream, const Reduction& r, const Workspace& workspace));

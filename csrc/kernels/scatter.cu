@@ -1,5 +1,5 @@
-// scatter_elements: to[index] = from and to[index] += from. Serves scatter, scatter_add, index_put, index_add, index_copy,
-// index_fill and put; combine_indices makes one index array of several.
+// scatter_elements: to[index] = from and to[index] += from. Serves scatter, scatter_add, index_put, index_add,
+// index_copy, index_fill and put; combine_indices makes one index array of several.
 //
 // How colliding elements are ordered: scatter_walk.h.
 // Called by csrc/aten/index.cpp, csrc/aten/scatter_gather.cpp. Spec: test/ops/test_index.py.
@@ -56,9 +56,8 @@ MB_DEFINE_KERNEL(scatter_elements, (Stream stream, const IndexOperands& o, Updat
     case Update::Assign:
       return assign(stream, o);
     case Update::Add:
-      return visit<Everything>(o.dtype, "scatter_add_", [&](auto type) {
-        run<typename decltype(type)::type, scatter::Add>(stream, o);
-      });
+      return visit<Everything>(o.dtype, "scatter_add_",
+                               [&](auto type) { run<typename decltype(type)::type, scatter::Add>(stream, o); });
     default:
       return scatter_reduce_elements(stream, o, update);
   }

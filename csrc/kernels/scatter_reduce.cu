@@ -9,9 +9,8 @@ void scatter_reduce_elements(Stream stream, const IndexOperands& o, Update updat
   using Reals = Join<Floats, Halves, Integers, Booleans>;
   const char* name = "scatter_reduce_";
   if (update == Update::Multiply)
-    return visit<Join<Reals, Complexes>>(o.dtype, name, [&](auto type) {
-      scatter::run<typename decltype(type)::type, scatter::Multiply>(stream, o);
-    });
+    return visit<Join<Reals, Complexes>>(
+        o.dtype, name, [&](auto type) { scatter::run<typename decltype(type)::type, scatter::Multiply>(stream, o); });
   visit<Reals>(o.dtype, name, [&](auto type) {
     using T = typename decltype(type)::type;
     if (update == Update::Maximum)

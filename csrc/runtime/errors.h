@@ -32,8 +32,8 @@ void record_exception(c10::DeviceIndex device, std::exception_ptr exception) noe
 
 void check_device_errors(c10::DeviceIndex device);
 
-// A number that stands for `message` in a record of kAssertion. Messages are kept for the life of the process, each once:
-// they are constants of the program.
+// A number that stands for `message` in a record of kAssertion. Messages are kept for the life of the process, each
+// once: they are constants of the program.
 int64_t remember_message(const std::string& message);
 
 }  // namespace mybackend::runtime

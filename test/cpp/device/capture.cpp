@@ -67,8 +67,7 @@ TEST_CASE("copies, fills and host functions are captured too") {
   send_step(stream, data, 6);
   CHECK_OK(driver().memcpy_async(data + 1, data, 8, CopyKind::DeviceToDevice, stream));
   CHECK_OK(driver().memcpy_async(&seen, data + 1, 8, CopyKind::DeviceToHost, stream));
-  CHECK_OK(driver().launch_host_function(
-      stream, [](void* count) { ++*static_cast<int*>(count); }, &calls));
+  CHECK_OK(driver().launch_host_function(stream, [](void* count) { ++*static_cast<int*>(count); }, &calls));
   graph.end(stream);
   CHECK_EQ(calls, 0);
   CHECK_OK(driver().graph_launch(graph.exec, stream));

@@ -31,8 +31,7 @@ struct Collect {
     const int64_t sum = block.sum<int64_t>(n, at);
     const int64_t high = block.max<int64_t>(n, at);
     const int64_t low = block.min<int64_t>(n, at);
-    const int64_t all = block.reduce<int64_t>(
-        n, 0, [](int64_t a, int64_t b) { return a ^ b; }, at);
+    const int64_t all = block.reduce<int64_t>(n, 0, [](int64_t a, int64_t b) { return a ^ b; }, at);
     if (block.thread != 0) return;
     int64_t* result = out + block.index * 4;
     result[0] = sum, result[1] = high, result[2] = low, result[3] = all;

@@ -54,8 +54,7 @@ class Gate {
   ~Gate() { open(); }
   void hold(Stream stream) {
     sender_ = std::thread([=, this] {
-      CHECK_OK(driver().launch_host_function(
-          stream, [](void* self) { static_cast<Gate*>(self)->wait(); }, this));
+      CHECK_OK(driver().launch_host_function(stream, [](void* self) { static_cast<Gate*>(self)->wait(); }, this));
     });
     reached_.wait(false);
   }
