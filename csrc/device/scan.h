@@ -3,7 +3,8 @@
 // An operation is a struct:
 //   Input, Acc                  as in csrc/kernels/reduce.h
 //   positions                   whether the accumulator's second member, a position, is a result of its own
-//   chains                      whether a line may be cut into parts that are joined by their totals; then Fn combines the
+//   chains                      whether a line may be cut into parts that are joined by their totals; then Fn combines
+//   the
 //                               accumulators' one member, and term and value only convert
 //   identity(), combine(earlier, later), term(x, position), value(acc)
 //   total(n, f)                 where `chains`: the accumulators f(0..n) combined
