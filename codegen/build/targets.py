@@ -74,8 +74,11 @@ class _Plan:
         ]
         sources += [path for path in self.generated if path.suffix == ".cpp"]
         flags = f"{self._torch_flags()} {self._includes()}"
-        objects = self._compile("cxx", sources, "core", flags)
-        link = f"{self._torch_link()} -ltorch_cpu -lc10 -ldl -lpthread -Wl,--no-undefined"
+        # at::parallel_for is a template: it uses threads only where OpenMP is on.
+        parallel = config.root / "csrc" / "runtime" / "parallel.cpp"
+        objects = self._compile("cxx", [source for source in sources if source != parallel], "core", flags)
+        objects += self._compile("cxx", [parallel], "core", f"{flags} -fopenmp")
+        link = f"{self._torch_link()} -ltorch_cpu -lc10 {self._openmp()} -ldl -lpthread -Wl,--no-undefined"
         return self._link("link", config.out / "lib" / "libmybackend.so", objects, link)
 
     def bindings(self, core: Path) -> Path:
@@ -156,6 +159,11 @@ class _Plan:
     def _torch_link(self) -> str:
         """No run path to torch: `import torch` has loaded its libraries before ours are opened."""
         return f"-L{self.config.torch_library}"
+
+    def _openmp(self) -> str:
+        """The OpenMP library that comes with torch, so that threads are shared; the compiler's where none does."""
+        bundled = sorted(Path(self.config.torch_library).glob("libgomp*.so*"))
+        return f"-l:{bundled[0].name}" if bundled else "-fopenmp"
 
     def _includes(self) -> str:
         system = " ".join(f"-isystem {path}" for path in self.config.torch_include)

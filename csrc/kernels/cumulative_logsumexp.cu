@@ -9,6 +9,11 @@
 namespace mybackend::kernels {
 namespace {
 
+// exp(x - peak), also where both are the same infinity.
+MB_DEVICE double relative_exp(double x, double peak) {
+  return x == peak ? 1.0 : math::exp(x - peak);
+}
+
 template <class T>
 struct RunningLogSumExp {
   using Input = T;
@@ -19,39 +24,31 @@ struct RunningLogSumExp {
   MB_DEVICE Acc identity() const { return {device::lowest_of<double>(), 0.0}; }
   MB_DEVICE Acc combine(Acc x, Acc y) const {
     const double peak = device::Larger{}(x.a, y.a);
-    return {peak, x.b * relative(x.a, peak) + y.b * relative(y.a, peak)};
+    return {peak, x.b * relative_exp(x.a, peak) + y.b * relative_exp(y.a, peak)};
   }
   MB_DEVICE Acc term(T x, int64_t) const { return {double(x), 1.0}; }
   MB_DEVICE T value(Acc acc) const { return T(acc.a + math::log(acc.b)); }
-
- private:
-  // exp(x - peak), also where both are the same infinity.
-  MB_DEVICE static double relative(double x, double peak) { return x == peak ? 1.0 : math::exp(x - peak); }
 };
 
-// Complex numbers, by their real parts' peak.
+// Complex numbers: the logarithm itself is kept. Its imaginary part goes on from that of the larger summand and is not
+// brought back to (-pi, pi], as in ATen.
 template <class T>
 struct RunningComplexLogSumExp {
   using Input = complex<T>;
-  using Acc = device::Three<double, double, double>;  // peak of real parts; real and imaginary part of the sum
+  using Acc = device::Two<double, double>;  // real and imaginary part
   static constexpr bool positions = false;
   static constexpr bool chains = false;
 
-  MB_DEVICE Acc identity() const { return {device::lowest_of<double>(), 0.0, 0.0}; }
+  MB_DEVICE Acc identity() const { return {device::lowest_of<double>(), 0.0}; }
   MB_DEVICE Acc combine(Acc x, Acc y) const {
-    const double peak = device::Larger{}(x.a, y.a);
-    const double u = relative(x.a, peak), v = relative(y.a, peak);
-    return {peak, x.b * u + y.b * v, x.c * u + y.c * v};
+    const bool x_is_less = x.a < y.a || x.a != x.a;
+    const Acc low = x_is_less ? x : y, high = x_is_less ? y : x;
+    const double ratio = relative_exp(low.a, high.a), turn = low.b - high.b;
+    const double re = ratio * math::cos(turn), im = ratio * math::sin(turn);
+    return {high.a + 0.5 * math::log1p(2 * re + re * re + im * im), high.b + math::atan2(im, 1 + re)};
   }
-  MB_DEVICE Acc term(complex<T> x, int64_t) const {
-    return {double(x.real()), math::cos(double(x.imag())), math::sin(double(x.imag()))};
-  }
-  MB_DEVICE complex<T> value(Acc acc) const {
-    return complex<T>(T(acc.a + math::log(math::hypot(acc.b, acc.c))), T(math::atan2(acc.c, acc.b)));
-  }
-
- private:
-  MB_DEVICE static double relative(double x, double peak) { return x == peak ? 1.0 : math::exp(x - peak); }
+  MB_DEVICE Acc term(complex<T> x, int64_t) const { return {double(x.real()), double(x.imag())}; }
+  MB_DEVICE complex<T> value(Acc acc) const { return complex<T>(T(acc.a), T(acc.b)); }
 };
 
 }  // namespace
