@@ -106,19 +106,23 @@ void store_as(char* to, const From* from, int64_t stride, int64_t n) {
 
 }  // namespace
 
-#define MB_EACH_STORED(M)                                                                             \
-  M(UInt8, uint8_t)                                                                                   \
-  M(Int8, int8_t) M(Int16, int16_t) M(Int32, int32_t) M(Int64, int64_t) M(Half, half) M(Float, float) \
-      M(Double, double) M(ComplexHalf, complex<half>) M(ComplexFloat, complex<float>)                 \
-          M(ComplexDouble, complex<double>) M(Bool, bool) M(BFloat16, bfloat16) M(UInt16, uint16_t)   \
-              M(UInt32, uint32_t) M(UInt64, uint64_t)
+// clang-format off
+#define MB_EACH_STORED(M)                                                                                           \
+  M(UInt8, uint8_t)                                                                                                 \
+  M(Int8, int8_t)                                                                                                   \
+  M(Int16, int16_t) M(Int32, int32_t) M(Int64, int64_t) M(Half, half) M(Float, float) M(Double, double)             \
+      M(ComplexHalf, complex<half>) M(ComplexFloat, complex<float>) M(ComplexDouble, complex<double>) M(Bool, bool) \
+          M(BFloat16, bfloat16) M(UInt16, uint16_t) M(UInt32, uint32_t) M(UInt64, uint64_t)
+// clang-format on
 
 template <class T>
 void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype) {
   switch (dtype) {
+    // clang-format off
 #define MB_CASE(name, type) \
   case DType::name:         \
     return load_as<T, type>(to, from, stride, n);
+    // clang-format on
     MB_EACH_STORED(MB_CASE)
 #undef MB_CASE
   }
@@ -127,17 +131,21 @@ void load_row(T* to, const char* from, int64_t stride, int64_t n, DType dtype) {
 template <class T>
 void store_row(char* to, const T* from, int64_t stride, int64_t n, DType dtype) {
   switch (dtype) {
+    // clang-format off
 #define MB_CASE(name, type) \
   case DType::name:         \
     return store_as<type, T>(to, from, stride, n);
+    // clang-format on
     MB_EACH_STORED(MB_CASE)
 #undef MB_CASE
   }
 }
 
+// clang-format off
 #define MB_INSTANTIATE(name, type)                                     \
   template void load_row(type*, const char*, int64_t, int64_t, DType); \
   template void store_row(char*, const type*, int64_t, int64_t, DType);
+// clang-format on
 MB_EACH_STORED(MB_INSTANTIATE)
 #undef MB_INSTANTIATE
 

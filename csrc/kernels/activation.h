@@ -18,11 +18,11 @@ MB_DECLARE_KERNEL(threshold,
 MB_ACTIVATION_1(MB_DECLARE_ACTIVATION)
 #undef MB_DECLARE_ACTIVATION
 
-#define MB_ACTIVATION_2(M)                                                                                \
-  M(glu)                                                                                                  \
-  M(prelu)                                                                                                \
-  M(silu_backward) M(mish_backward) M(hardsigmoid_backward) M(hardswish_backward) M(log_sigmoid_backward) \
-      M(prelu_backward_weight)
+#define MB_ACTIVATION_2(M) \
+  M(glu)                   \
+  M(prelu)                 \
+  M(silu_backward)         \
+  M(mish_backward) M(hardsigmoid_backward) M(hardswish_backward) M(log_sigmoid_backward) M(prelu_backward_weight)
 #define MB_DECLARE_ACTIVATION(name) MB_DECLARE_KERNEL(name, void(Stream stream, const Operands<3>& operands));
 MB_ACTIVATION_2(MB_DECLARE_ACTIVATION)
 #undef MB_DECLARE_ACTIVATION

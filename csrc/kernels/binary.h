@@ -6,6 +6,7 @@
 #include "csrc/device/operands.h"
 
 // The functions without parameters, grouped by the file that defines them.
+// clang-format off
 #define MB_BINARY_ARITHMETIC(M) \
   M(mul) M(div_true) M(maximum) M(minimum) M(fmax) M(fmin) M(tanh_backward) M(sigmoid_backward)
 #define MB_BINARY_MATHS(M) \
@@ -15,19 +16,25 @@
   M(bitwise_or) M(bitwise_xor) M(lshift) M(rshift) M(logical_and) M(logical_or) M(logical_xor) M(gcd) M(lcm)
 #define MB_BINARY_COMPARISON(M) M(eq) M(ne) M(lt) M(le) M(gt) M(ge)
 #define MB_BINARY_SPECIAL(M) M(zeta) M(igamma) M(igammac)
-#define MB_BINARY_POLYNOMIAL(M)                                                                             \
-  M(chebyshev_polynomial_t)                                                                                 \
-  M(chebyshev_polynomial_u)                                                                                 \
-  M(chebyshev_polynomial_v) M(chebyshev_polynomial_w) M(shifted_chebyshev_polynomial_t)                     \
-      M(shifted_chebyshev_polynomial_u) M(shifted_chebyshev_polynomial_v) M(shifted_chebyshev_polynomial_w) \
-          M(hermite_polynomial_h) M(hermite_polynomial_he) M(laguerre_polynomial_l) M(legendre_polynomial_p)
+#define MB_BINARY_POLYNOMIAL(M)                                                                   \
+  M(chebyshev_polynomial_t)                                                                       \
+  M(chebyshev_polynomial_u)                                                                       \
+  M(chebyshev_polynomial_v)                                                                       \
+  M(chebyshev_polynomial_w) M(shifted_chebyshev_polynomial_t) M(shifted_chebyshev_polynomial_u)   \
+      M(shifted_chebyshev_polynomial_v) M(shifted_chebyshev_polynomial_w) M(hermite_polynomial_h) \
+          M(hermite_polynomial_he) M(laguerre_polynomial_l) M(legendre_polynomial_p)
+// clang-format on
 
+// clang-format off
 #define MB_BINARY_KERNELS(M) \
   MB_BINARY_ARITHMETIC(M)    \
   MB_BINARY_MATHS(M) MB_BINARY_BITS(M) MB_BINARY_COMPARISON(M) MB_BINARY_SPECIAL(M) MB_BINARY_POLYNOMIAL(M)
+// clang-format on
 
 // Integer division by zero is reported to `errors` (kDivisionByZero), as upstream's CPU kernels do.
+// clang-format off
 #define MB_BINARY_DIVISION(M) M(div_floor) M(div_trunc) M(remainder) M(fmod)
+// clang-format on
 
 namespace mybackend::kernels {
 using device::Stream;
@@ -36,8 +43,10 @@ using device::Stream;
 MB_BINARY_KERNELS(MB_DECLARE_BINARY)
 #undef MB_DECLARE_BINARY
 
+// clang-format off
 #define MB_DECLARE_DIVISION(name) \
   MB_DECLARE_KERNEL(name, void(Stream stream, const Operands<3>& operands, device::ErrorRecord* errors));
+// clang-format on
 MB_BINARY_DIVISION(MB_DECLARE_DIVISION)
 #undef MB_DECLARE_DIVISION
 

@@ -15,13 +15,8 @@ def same(ours, theirs, **tolerances):
     torch.testing.assert_close(ours.cpu(), theirs, equal_nan=True, **tolerances)
 
 
-GAPS = {"logcumsumexp-complex64": "the imaginary part is another value of the logarithm: whole turns apart"}
-
-
 @pytest.mark.parametrize("case", opinfo.cases(DTYPES, NAMES), ids=str)
-def test_opinfo_samples_agree_with_the_cpu(case, device, request):
-    if str(case) in GAPS:
-        request.applymarker(pytest.mark.xfail(reason=GAPS[str(case)], strict=True))
+def test_opinfo_samples_agree_with_the_cpu(case, device):
     assert opinfo.check_forward(case, device, limit=4) > 0
 
 
