@@ -14,8 +14,12 @@ using at::Tensor;
 
 ConvolutionParameters parameters_of(IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                                     IntArrayRef output_padding, int64_t groups) {
-  return {c10::DimVector(stride),         c10::DimVector(padding), c10::DimVector(dilation),
-          c10::DimVector(output_padding), transposed,              groups};
+  return {c10::DimVector(stride),
+          c10::DimVector(padding),
+          c10::DimVector(dilation),
+          c10::DimVector(output_padding),
+          transposed,
+          groups};
 }
 
 c10::DimVector output_size(const Tensor& input, const Tensor& weight, const ConvolutionParameters& p) {
@@ -31,6 +35,8 @@ c10::DimVector output_size(const Tensor& input, const Tensor& weight, const Conv
 Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                                 IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                                 IntArrayRef output_padding, int64_t groups) {
+  TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ", input.scalar_type(), " but found ",
+              weight.scalar_type());
   const auto p = parameters_of(stride, padding, dilation, transposed, output_padding, groups);
   const auto format = library().convolution_format(input, weight, bias, p);
   Tensor out = empty_on_current_device(output_size(input, weight, p), input.scalar_type(), format);
@@ -38,15 +44,18 @@ Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const
   return out;
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward_overrideable(
-    const Tensor& grad_output, const Tensor& input, const Tensor& weight, IntArrayRef stride, IntArrayRef padding,
-    IntArrayRef dilation, bool transposed, IntArrayRef output_padding, int64_t groups, std::array<bool, 3> output_mask) {
+std::tuple<Tensor, Tensor, Tensor> convolution_backward_overrideable(const Tensor& grad_output, const Tensor& input,
+                                                                     const Tensor& weight, IntArrayRef stride,
+                                                                     IntArrayRef padding, IntArrayRef dilation,
+                                                                     bool transposed, IntArrayRef output_padding,
+                                                                     int64_t groups, std::array<bool, 3> output_mask) {
   const auto p = parameters_of(stride, padding, dilation, transposed, output_padding, groups);
   const auto format = library().convolution_format(input, weight, std::nullopt, p);
   std::array<Tensor, 3> gradients;
   if (output_mask[0]) gradients[0] = empty_on_current_device(input.sizes(), input.scalar_type(), format);
   if (output_mask[1]) gradients[1] = empty_on_current_device(weight.sizes(), weight.scalar_type(), format);
-  if (output_mask[2]) gradients[2] = empty_on_current_device({grad_output.size(1)}, grad_output.scalar_type(), std::nullopt);
+  if (output_mask[2])
+    gradients[2] = empty_on_current_device({grad_output.size(1)}, grad_output.scalar_type(), std::nullopt);
   library().convolution_backward(grad_output, input, weight, p, gradients);
   return {gradients[0], gradients[1], gradients[2]};
 }

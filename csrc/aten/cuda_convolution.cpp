@@ -1,5 +1,5 @@
-// A transposed convolution is the gradient of an ordinary one with regard to its input, and the other way round, so three
-// library calls serve all six. Inputs are made dense in the format of the outputs. Of the algorithms that cuDNN's
+// A transposed convolution is the gradient of an ordinary one with regard to its input, and the other way round, so
+// three library calls serve all six. Inputs are made dense in the format of the outputs. Of the algorithms that cuDNN's
 // heuristics rank, the first that fits into memory is taken (a deterministic one if torch asks for that).
 #include "csrc/aten/cuda_convolution.h"
 
@@ -18,11 +18,11 @@ namespace {
 
 using at::Tensor;
 
-#define MB_CUDNN_CHECK(expression)                                                                          \
-  do {                                                                                                      \
-    const cudnn::Status mb_status_ = (expression);                                                          \
-    TORCH_CHECK(mb_status_ == 0, "mybackend: cuDNN error ", cudnn::functions().error_string(mb_status_),    \
-                " in ", #expression);                                                                       \
+#define MB_CUDNN_CHECK(expression)                                                                               \
+  do {                                                                                                           \
+    const cudnn::Status mb_status_ = (expression);                                                               \
+    TORCH_CHECK(mb_status_ == 0, "mybackend: cuDNN error ", cudnn::functions().error_string(mb_status_), " in ", \
+                #expression);                                                                                    \
   } while (0)
 
 constexpr int kMostDims = 5;
@@ -46,7 +46,8 @@ cudnn::DataType type_of(const Tensor& tensor) {
 struct Ints {
   int values[kMostDims];
   explicit Ints(at::IntArrayRef from) {
-    TORCH_CHECK(from.size() <= kMostDims, "mybackend: a convolution over ", from.size() - 2, " dimensions is not supported");
+    TORCH_CHECK(from.size() <= kMostDims, "mybackend: a convolution over ", from.size() - 2,
+                " dimensions is not supported");
     for (size_t i = 0; i < from.size(); i++) values[i] = static_cast<int>(from[i]);
   }
 };
@@ -65,8 +66,8 @@ struct FilterDesc {
   cudnn::FilterDesc value = nullptr;
   FilterDesc(const Tensor& t, cudnn::Format format) {
     MB_CUDNN_CHECK(cudnn::functions().filter_create(&value));
-    MB_CUDNN_CHECK(cudnn::functions().filter_set(value, type_of(t), format, static_cast<int>(t.dim()),
-                                                 Ints(t.sizes()).values));
+    MB_CUDNN_CHECK(
+        cudnn::functions().filter_set(value, type_of(t), format, static_cast<int>(t.dim()), Ints(t.sizes()).values));
   }
   ~FilterDesc() { cudnn::functions().filter_destroy(value); }
 };
@@ -78,18 +79,21 @@ struct ConvolutionDesc {
     MB_CUDNN_CHECK(f.convolution_create(&value));
     const auto compute = type == cudnn::Double ? cudnn::Double : cudnn::Float;
     MB_CUDNN_CHECK(f.convolution_set(value, static_cast<int>(p.padding.size()), Ints(p.padding).values,
-                                     Ints(p.stride).values, Ints(p.dilation).values, cudnn::kCrossCorrelation, compute));
+                                     Ints(p.stride).values, Ints(p.dilation).values, cudnn::kCrossCorrelation,
+                                     compute));
     MB_CUDNN_CHECK(f.convolution_set_groups(value, static_cast<int>(p.groups)));
     const bool fma = type == cudnn::Float && !at::globalContext().allowTF32CuDNN();
     const auto math = type == cudnn::Half || type == cudnn::BFloat16 ? cudnn::TensorOpMath
-                      : fma                                         ? cudnn::FmaMath
-                                                                    : cudnn::DefaultMath;
+                      : fma                                          ? cudnn::FmaMath
+                                                                     : cudnn::DefaultMath;
     MB_CUDNN_CHECK(f.convolution_set_math(value, math));
   }
   ~ConvolutionDesc() { cudnn::functions().convolution_destroy(value); }
 };
 
-at::MemoryFormat format_of(const Tensor& t) { return t.suggest_memory_format(); }
+at::MemoryFormat format_of(const Tensor& t) {
+  return t.suggest_memory_format();
+}
 cudnn::Format filter_format(at::MemoryFormat format) {
   return format == at::MemoryFormat::Contiguous ? cudnn::NCHW : cudnn::NHWC;
 }
@@ -136,8 +140,8 @@ class Call {
                                          &count_, ranked_));
     const int algorithm = choose(ranked_, count_);
     size_t bytes = 0;
-    MB_CUDNN_CHECK(f_.forward_workspace(handle_, x_desc_.value, w_desc_.value, desc_.value, y_desc_.value, algorithm,
-                                        &bytes));
+    MB_CUDNN_CHECK(
+        f_.forward_workspace(handle_, x_desc_.value, w_desc_.value, desc_.value, y_desc_.value, algorithm, &bytes));
     const Tensor space = workspace(x_, bytes);
     MB_CUDNN_CHECK(f_.forward(handle_, factors_.alpha(), x_desc_.value, x_.const_data_ptr(), w_desc_.value,
                               w_.const_data_ptr(), desc_.value, algorithm, space.mutable_data_ptr(), bytes,
@@ -149,8 +153,8 @@ class Call {
                                       &count_, ranked_));
     const int algorithm = choose(ranked_, count_);
     size_t bytes = 0;
-    MB_CUDNN_CHECK(f_.data_workspace(handle_, w_desc_.value, y_desc_.value, desc_.value, x_desc_.value, algorithm,
-                                     &bytes));
+    MB_CUDNN_CHECK(
+        f_.data_workspace(handle_, w_desc_.value, y_desc_.value, desc_.value, x_desc_.value, algorithm, &bytes));
     const Tensor space = workspace(x_, bytes);
     MB_CUDNN_CHECK(f_.data(handle_, factors_.alpha(), w_desc_.value, w_.const_data_ptr(), y_desc_.value,
                            y_.const_data_ptr(), desc_.value, algorithm, space.mutable_data_ptr(), bytes,
@@ -162,8 +166,8 @@ class Call {
                                         &count_, ranked_));
     const int algorithm = choose(ranked_, count_);
     size_t bytes = 0;
-    MB_CUDNN_CHECK(f_.filter_workspace(handle_, x_desc_.value, y_desc_.value, desc_.value, w_desc_.value, algorithm,
-                                       &bytes));
+    MB_CUDNN_CHECK(
+        f_.filter_workspace(handle_, x_desc_.value, y_desc_.value, desc_.value, w_desc_.value, algorithm, &bytes));
     const Tensor space = workspace(x_, bytes);
     MB_CUDNN_CHECK(f_.filter(handle_, factors_.alpha(), x_desc_.value, x_.const_data_ptr(), y_desc_.value,
                              y_.const_data_ptr(), desc_.value, algorithm, space.mutable_data_ptr(), bytes,

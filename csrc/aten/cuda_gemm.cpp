@@ -1,6 +1,6 @@
-// cuBLASLt counts columns first, so a row-major problem is handed over transposed: out^T = b^T @ a^T. An operand that is
-// dense along either dimension is used in place, by a leading dimension and a transposition; others are copied.
-// The algorithm of a problem is asked for once and remembered.
+// cuBLASLt counts columns first, so a row-major problem is handed over transposed: out^T = b^T @ a^T. An operand that
+// is dense along either dimension is used in place, by a leading dimension and a transposition; others are copied. The
+// algorithm of a problem is asked for once and remembered.
 #include "csrc/aten/cuda_gemm.h"
 
 #include <ATen/Context.h>
@@ -21,10 +21,10 @@ namespace {
 using at::Tensor;
 namespace lt = cublaslt;
 
-#define MB_CUBLAS_CHECK(expression)                                                                                  \
-  do {                                                                                                               \
-    const lt::Status mb_status_ = (expression);                                                                      \
-    TORCH_CHECK(mb_status_ == 0, "mybackend: cuBLASLt status ", mb_status_, " in ", #expression);                    \
+#define MB_CUBLAS_CHECK(expression)                                                               \
+  do {                                                                                            \
+    const lt::Status mb_status_ = (expression);                                                   \
+    TORCH_CHECK(mb_status_ == 0, "mybackend: cuBLASLt status ", mb_status_, " in ", #expression); \
   } while (0)
 
 constexpr size_t kWorkspace = 32 << 20;
@@ -92,9 +92,12 @@ struct ScalarStorage {
 };
 
 bool rows_are_dense(const Tensor& t) {
-  return (t.size(-1) == 1 || t.stride(-1) == 1) && (t.size(-2) == 1 || t.stride(-2) >= std::max<int64_t>(1, t.size(-1)));
+  return (t.size(-1) == 1 || t.stride(-1) == 1) &&
+         (t.size(-2) == 1 || t.stride(-2) >= std::max<int64_t>(1, t.size(-1)));
 }
-bool columns_are_dense(const Tensor& t) { return rows_are_dense(t.mT()); }
+bool columns_are_dense(const Tensor& t) {
+  return rows_are_dense(t.mT());
+}
 
 Matrix row_major(const Tensor& t) {
   const int64_t leading = t.size(-2) == 1 ? std::max<int64_t>(1, t.size(-1)) : t.stride(-2);
@@ -149,7 +152,8 @@ lt::HeuristicResult choose(const Problem& problem, lt::Handle handle, lt::Matmul
   MB_CUBLAS_CHECK(f.preference_set(preference.value, lt::MaxWorkspaceBytes, &kWorkspace, sizeof(kWorkspace)));
   lt::HeuristicResult result{};
   int returned = 0;
-  MB_CUBLAS_CHECK(f.heuristic(handle, desc, a.value, b.value, c.value, c.value, preference.value, 1, &result, &returned));
+  MB_CUBLAS_CHECK(
+      f.heuristic(handle, desc, a.value, b.value, c.value, c.value, preference.value, 1, &result, &returned));
   TORCH_CHECK(returned > 0, "mybackend: cuBLASLt has no algorithm for this matrix product");
   return chosen.emplace(key, result).first->second;
 }

@@ -7,9 +7,9 @@
 namespace mybackend::aten {
 
 struct Gemm {
-  at::Tensor a, b;   // (m, k) and (k, n), or three dimensions with equal batches
-  at::Tensor out;    // (m, n), any strides
-  at::Tensor bias;   // (n), dense, or undefined
+  at::Tensor a, b;  // (m, k) and (k, n), or three dimensions with equal batches
+  at::Tensor out;   // (m, n), any strides
+  at::Tensor bias;  // (n), dense, or undefined
   at::Scalar alpha = 1, beta = 0;
   bool relu = false;
 };

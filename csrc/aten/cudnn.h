@@ -47,7 +47,8 @@ struct Functions {
 
   Status (*forward_algorithms)(Handle, TensorDesc x, FilterDesc w, ConvolutionDesc, TensorDesc y, int requested,
                                int* returned, AlgorithmPerformance*);
-  Status (*forward_workspace)(Handle, TensorDesc x, FilterDesc w, ConvolutionDesc, TensorDesc y, int algorithm, size_t*);
+  Status (*forward_workspace)(Handle, TensorDesc x, FilterDesc w, ConvolutionDesc, TensorDesc y, int algorithm,
+                              size_t*);
   Status (*forward)(Handle, const void* alpha, TensorDesc, const void* x, FilterDesc, const void* w, ConvolutionDesc,
                     int algorithm, void* workspace, size_t, const void* beta, TensorDesc, void* y);
 
@@ -59,7 +60,8 @@ struct Functions {
 
   Status (*filter_algorithms)(Handle, TensorDesc x, TensorDesc dy, ConvolutionDesc, FilterDesc dw, int requested,
                               int* returned, AlgorithmPerformance*);
-  Status (*filter_workspace)(Handle, TensorDesc x, TensorDesc dy, ConvolutionDesc, FilterDesc dw, int algorithm, size_t*);
+  Status (*filter_workspace)(Handle, TensorDesc x, TensorDesc dy, ConvolutionDesc, FilterDesc dw, int algorithm,
+                             size_t*);
   Status (*filter)(Handle, const void* alpha, TensorDesc, const void* x, TensorDesc, const void* dy, ConvolutionDesc,
                    int algorithm, void* workspace, size_t, const void* beta, FilterDesc, void* dw);
 };

@@ -23,7 +23,7 @@ Tensor transformed(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, 
       self.get_device(),
       [transform](const Tensor& self, const Tensor& out) {
         Donation donation({out});
-        donation.settle(0, transform(self));
+        donation.settle({transform(self)});
       },
       self, Output{out});
   return out;

@@ -9,8 +9,8 @@
 //
 // The function is copied when it cannot run at once, and run again at every launch of a graph that recorded it: it owns
 // what it captures (DimVector, not IntArrayRef), does not keep its arguments and gives the same result each time.
-// Device memory is not held: a block that is freed meanwhile is reused only by later work of its stream. What a function
-// throws at once is thrown to the caller; later, it is recorded and raised by the next synchronisation.
+// Device memory is not held: a block that is freed meanwhile is reused only by later work of its stream. What a
+// function throws at once is thrown to the caller; later, it is recorded and raised by the next synchronisation.
 // Dispatcher keys above the backend (autograd, autocast, functorch, Python) are excluded while it runs.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -67,8 +68,12 @@ class AliasScope {
   size_t begin_;
 };
 
-inline const at::Tensor& pooled(AliasScope& scope, const at::Tensor& tensor) { return scope.alias(tensor); }
-inline const at::Tensor& pooled(AliasScope& scope, const Output& output) { return scope.alias(output.tensor); }
+inline const at::Tensor& pooled(AliasScope& scope, const at::Tensor& tensor) {
+  return scope.alias(tensor);
+}
+inline const at::Tensor& pooled(AliasScope& scope, const Output& output) {
+  return scope.alias(output.tensor);
+}
 inline std::optional<at::Tensor> pooled(AliasScope& scope, const std::optional<at::Tensor>& tensor) {
   if (!tensor.has_value()) return std::nullopt;
   return scope.alias(*tensor);
@@ -79,8 +84,12 @@ inline std::vector<at::Tensor> pooled(AliasScope& scope, const std::vector<at::T
   return aliases;
 }
 
-inline at::Tensor owned(const at::Tensor& tensor) { return alias_on_host(tensor); }
-inline at::Tensor owned(const Output& output) { return alias_on_host(output.tensor); }
+inline at::Tensor owned(const at::Tensor& tensor) {
+  return alias_on_host(tensor);
+}
+inline at::Tensor owned(const Output& output) {
+  return alias_on_host(output.tensor);
+}
 inline std::optional<at::Tensor> owned(const std::optional<at::Tensor>& tensor) {
   if (!tensor.has_value()) return std::nullopt;
   return alias_on_host(*tensor);
@@ -92,8 +101,12 @@ inline std::vector<at::Tensor> owned(const std::vector<at::Tensor>& tensors) {
 }
 
 at::Tensor to_host(const at::Tensor& tensor);
-inline at::Tensor brought(const at::Tensor& tensor) { return to_host(tensor); }
-inline at::Tensor brought(const Output& output) { return to_host(output.tensor); }
+inline at::Tensor brought(const at::Tensor& tensor) {
+  return to_host(tensor);
+}
+inline at::Tensor brought(const Output& output) {
+  return to_host(output.tensor);
+}
 inline std::optional<at::Tensor> brought(const std::optional<at::Tensor>& tensor) {
   if (!tensor.has_value()) return std::nullopt;
   return to_host(*tensor);
@@ -104,6 +117,19 @@ inline std::vector<at::Tensor> brought(const std::vector<at::Tensor>& tensors) {
   return on_host;
 }
 
+inline bool on_cpu(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu();
+}
+inline bool on_cpu(const Output& output) {
+  return on_cpu(output.tensor);
+}
+inline bool on_cpu(const std::optional<at::Tensor>& tensor) {
+  return tensor.has_value() && on_cpu(*tensor);
+}
+inline bool on_cpu(const std::vector<at::Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) { return on_cpu(tensor); });
+}
+
 void from_host(const at::Tensor& tensor, const at::Tensor& on_host);
 template <class Argument, class Brought>
 void return_output(const Argument& argument, const Brought& brought) {
@@ -112,7 +138,8 @@ void return_output(const Argument& argument, const Brought& brought) {
 
 }  // namespace detail
 
-// Precondition: `device` is the current device and owns the tensors.
+// Precondition: `device` is the current device and owns the tensors. A CPU tensor among them, such as the error codes
+// that upstream keeps there, is in no stream: then the call waits for the function.
 template <class F, class... Args>
 void host_call(c10::DeviceIndex device, const F& function, const Args&... args) {
   if (!on_host_driver()) [[unlikely]] {
@@ -131,15 +158,16 @@ void host_call(c10::DeviceIndex device, const F& function, const Args&... args) 
     function(detail::pooled(scope, args)...);
     return;
   }
-  MB_DEVICE_CHECK(device::host::send(stream, device::host::make_work([device, function, aliases = std::tuple{
-                                                                                   detail::owned(args)...}] {
+  auto work = device::host::make_work([device, function, aliases = std::tuple{detail::owned(args)...}] {
     try {
       detail::BackendKeysOnly keys;
       std::apply(function, aliases);
     } catch (...) {
       runtime::record_exception(device, std::current_exception());
     }
-  })));
+  });
+  MB_DEVICE_CHECK(device::host::send(stream, std::move(work)));
+  if ((detail::on_cpu(args) || ...)) runtime::synchronize_stream(runtime::current_c10_stream(device));
 }
 
 }  // namespace mybackend::aten

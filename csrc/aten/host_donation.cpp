@@ -86,12 +86,24 @@ void* Donation::take(size_t bytes) {
   return nullptr;
 }
 
-void Donation::settle(size_t i, const at::Tensor& result) {
-  const at::Tensor& tensor = tensors_[i];
-  if (!tensor.defined()) return;
-  const bool here = result.const_data_ptr() == tensor.const_data_ptr();
-  if (here && result.strides() == tensor.strides()) return;
-  tensor.copy_(here ? result.clone() : result);
+void Donation::settle(std::initializer_list<at::Tensor> results) {
+  const auto is_given = [this](const at::Tensor& result) {
+    for (size_t i = 0; i < count_; i++)
+      if (taken_[i] && result.storage().data() == tensors_[i].mutable_data_ptr()) return true;
+    return false;
+  };
+  std::array<at::Tensor, kMost> misplaced;
+  size_t i = 0;
+  for (const at::Tensor& result : results) {
+    const at::Tensor& tensor = tensors_[i];
+    const bool settled = !tensor.defined() ||
+                         (result.const_data_ptr() == tensor.const_data_ptr() && result.strides() == tensor.strides());
+    // Copying one result may overwrite another: those that lie in given memory move out of it first.
+    if (!settled) misplaced[i] = is_given(result) ? result.clone() : result;
+    i++;
+  }
+  for (i = 0; i < count_; i++)
+    if (misplaced[i].defined()) tensors_[i].copy_(misplaced[i]);
 }
 
 }  // namespace mybackend::aten

@@ -1,7 +1,7 @@
 // Donation: memory that a CPU operator without an out= variant is offered for its results.
 //
 //   Donation donation({out});
-//   donation.settle(0, at::convolution(...));     // already in `out`, or copied there
+//   donation.settle({at::convolution(...)});     // already in `out`, or copied there
 //
 // While a Donation lives, an allocation of CPU memory by this thread that asks for exactly as many bytes as an offered
 // tensor has is given that tensor's memory, once. Which allocation that is does not matter for correctness: `settle`
@@ -26,8 +26,8 @@ class Donation {
   Donation(const Donation&) = delete;
   Donation& operator=(const Donation&) = delete;
 
-  // Makes the i-th tensor hold `result`.
-  void settle(size_t i, const at::Tensor& result);
+  // Makes each tensor hold its result.
+  void settle(std::initializer_list<at::Tensor> results);
 
   // Memory for an allocation of `bytes`, or nullptr.
   static void* take(size_t bytes);

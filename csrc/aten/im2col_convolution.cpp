@@ -13,7 +13,9 @@ namespace {
 
 using at::Tensor;
 
-Tensor by_group(const Tensor& t, int64_t groups) { return t.reshape({t.size(0), groups, t.size(1) / groups, -1}); }
+Tensor by_group(const Tensor& t, int64_t groups) {
+  return t.reshape({t.size(0), groups, t.size(1) / groups, -1});
+}
 
 Tensor weight_by_group(const Tensor& weight, int64_t groups) {
   return weight.reshape({1, groups, weight.size(0) / groups, -1});
@@ -37,9 +39,10 @@ Tensor to_filter(const Tensor& x, const Tensor& y, const ConvolutionParameters& 
 }
 
 void check_two_dimensions(const Tensor& input) {
-  TORCH_CHECK(input.dim() == 4, "mybackend: a convolution over ", input.dim() - 2,
-              " dimensions on the cuda driver needs libcudnn.so.9, which the dynamic loader does not find; install it or "
-              "put its folder on LD_LIBRARY_PATH");
+  TORCH_CHECK(
+      input.dim() == 4, "mybackend: a convolution over ", input.dim() - 2,
+      " dimensions on the cuda driver needs libcudnn.so.9, which the dynamic loader does not find; install it or "
+      "put its folder on LD_LIBRARY_PATH");
 }
 
 }  // namespace

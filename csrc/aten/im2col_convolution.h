@@ -1,5 +1,5 @@
-// Two-dimensional convolution as a matrix product of its windows: what the cuda driver does without cuDNN. The arguments
-// are those of Library (library.h). Written in ATen operators of this device only.
+// Two-dimensional convolution as a matrix product of its windows: what the cuda driver does without cuDNN. The
+// arguments are those of Library (library.h). Written in ATen operators of this device only.
 #pragma once
 
 #include "csrc/aten/library.h"

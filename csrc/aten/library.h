@@ -4,8 +4,8 @@
 //   cuda   cuBLASLt and cuDNN, found at run time               library_vendor.cpp
 //
 // Callers (matmul.cpp, convolution.cpp) have checked shapes, dtypes and devices, own the outputs and run under a device
-// guard; functions enqueue on the current stream of the outputs' device. Outputs may have any strides, but do not overlap
-// inputs unless it is said. `beta` of zero means that `self` is not read.
+// guard; functions enqueue on the current stream of the outputs' device. Outputs may have any strides, but do not
+// overlap inputs unless it is said. `beta` of zero means that `self` is not read.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -129,9 +129,8 @@ class HostLibrary final : public Library {
 
   void int_mm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
     host_call(
-        out.get_device(),
-        [](const Tensor& a, const Tensor& b, Tensor out) { at::native::_int_mm_out_cpu(a, b, out); }, a, b,
-        Output{out});
+        out.get_device(), [](const Tensor& a, const Tensor& b, Tensor out) { at::native::_int_mm_out_cpu(a, b, out); },
+        a, b, Output{out});
   }
 
   at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
@@ -153,8 +152,8 @@ class HostLibrary final : public Library {
         out.get_device(),
         [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
           Donation donation({out});
-          donation.settle(0, at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
-                                             p.output_padding, p.groups));
+          donation.settle({at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
+                                           p.output_padding, p.groups)});
         },
         input, weight, bias, Output{out});
   }
@@ -170,9 +169,7 @@ class HostLibrary final : public Library {
           auto [of_input, of_weight, of_bias] = at::convolution_backward(
               grad, input, weight, at::IntArrayRef(channels), p.stride, p.padding, p.dilation, p.transposed,
               p.output_padding, p.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-          donation.settle(0, of_input);
-          donation.settle(1, of_weight);
-          donation.settle(2, of_bias);
+          donation.settle({of_input, of_weight, of_bias});
         },
         grad, input, weight, Output{gradients[0]}, Output{gradients[1]}, Output{gradients[2]});
   }

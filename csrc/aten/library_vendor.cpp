@@ -1,5 +1,5 @@
-// The cuda driver's Library: cuBLASLt (cuda_gemm.h) and cuDNN (cuda_convolution.h); where there is no cuDNN, convolution in
-// two dimensions is a product of windows (im2col_convolution.h).
+// The cuda driver's Library: cuBLASLt (cuda_gemm.h) and cuDNN (cuda_convolution.h); where there is no cuDNN,
+// convolution in two dimensions is a product of windows (im2col_convolution.h).
 #include <ATen/ops/gelu.h>
 
 #include "csrc/aten/cuda_convolution.h"
@@ -24,8 +24,12 @@ bool is_row_bias(const Tensor& self, const Tensor& out) {
 
 class CudaLibrary final : public Library {
  public:
-  void mm(const Tensor& a, const Tensor& b, const Tensor& out) const override { cuda_gemm({.a = a, .b = b, .out = out}); }
-  void bmm(const Tensor& a, const Tensor& b, const Tensor& out) const override { cuda_gemm({.a = a, .b = b, .out = out}); }
+  void mm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    cuda_gemm({.a = a, .b = b, .out = out});
+  }
+  void bmm(const Tensor& a, const Tensor& b, const Tensor& out) const override {
+    cuda_gemm({.a = a, .b = b, .out = out});
+  }
 
   void addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
              Epilogue epilogue, const Tensor& out) const override {

@@ -1,8 +1,8 @@
-// LAPACK-like operators: factorisations, solvers, eigenvalues, and distances between vectors. Upstream's shared code checks
-// shapes, allocates and batches; each of its stubs is filled with libtorch's CPU kernel, run by host_call().
+// LAPACK-like operators: factorisations, solvers, eigenvalues, and distances between vectors. Upstream's shared code
+// checks shapes, allocates and batches; each of its stubs is filled with libtorch's CPU kernel, run by host_call().
 //
-// HostStub<stub, written> is such a function: `written` has the bit of every tensor argument (counting tensors only) that
-// the kernel writes.
+// HostStub<stub, written> is such a function: `written` has the bit of every tensor argument (counting tensors only)
+// that the kernel writes.
 #include <ATen/native/BatchLinearAlgebra.h>
 #include <ATen/native/Cross.h>
 #include <ATen/native/Distance.h>
@@ -17,6 +17,7 @@
 #include <ATen/ops/linalg_cross.h>
 #include <ATen/ops/linalg_matrix_exp.h>
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -112,13 +113,14 @@ struct HostStub<Stub, written, R (*)(Args...)> {
   template <size_t... t, size_t... i, class Values>
   static void run(const Tensor* const* tensors, std::index_sequence<t...>, std::index_sequence<i...>,
                   const Values& values) {
-    host_call(
-        tensors[0]->get_device(),
-        [values](const auto&... on_host) {
-          Tensor aliases[] = {on_host...};
-          Stub::DEFAULT(pass<i, Args>(values, aliases)...);
-        },
-        argument<t>(tensors)...);
+    const auto of_device =
+        std::find_if(tensors, tensors + kTensors, [](const Tensor* tensor) { return !tensor->is_cpu(); });
+    host_call((*of_device)->get_device(),
+              [values](const auto&... on_host) {
+                Tensor aliases[] = {on_host...};
+                Stub::DEFAULT(pass<i, Args>(values, aliases)...);
+              },
+              argument<t>(tensors)...);
   }
 };
 
@@ -146,7 +148,7 @@ void through_operator(const Tensor& result, const Operator& op, const Tensor& a,
       result.get_device(),
       [op](const Tensor& a, const Tensor& b, const Tensor& result) {
         Donation donation({result});
-        donation.settle(0, op(a, b).view(result.sizes()));  // the stub's arguments may have one batch more
+        donation.settle({op(a, b).view(result.sizes())});  // the stub's arguments may have one batch more
       },
       a, b, Output{result});
 }
@@ -172,7 +174,7 @@ void cdist_backward(Tensor& result, const Tensor& grad, const Tensor& x1, const 
       result.get_device(),
       [p](const Tensor& grad, const Tensor& x1, const Tensor& x2, const Tensor& distance, const Tensor& result) {
         Donation donation({result});
-        donation.settle(0, at::_cdist_backward(grad, x1, x2, p, distance).view(result.sizes()));
+        donation.settle({at::_cdist_backward(grad, x1, x2, p, distance).view(result.sizes())});
       },
       grad, x1, x2, distance, Output{result});
 }
@@ -182,7 +184,7 @@ void pdist_backward(Tensor& result, const Tensor& grad, const Tensor& self, cons
       result.get_device(),
       [p](const Tensor& grad, const Tensor& self, const Tensor& distance, const Tensor& result) {
         Donation donation({result});
-        donation.settle(0, at::_pdist_backward(grad, self, p, distance));
+        donation.settle({at::_pdist_backward(grad, self, p, distance)});
       },
       grad, self, distance, Output{result});
 }
@@ -198,7 +200,7 @@ Tensor _cholesky_solve_helper(const Tensor& self, const Tensor& A, bool upper) {
       self.get_device(),
       [upper](const Tensor& self, const Tensor& A, const Tensor& out) {
         Donation donation({out});
-        donation.settle(0, at::_cholesky_solve_helper(self, A, upper));
+        donation.settle({at::_cholesky_solve_helper(self, A, upper)});
       },
       self, A, Output{out});
   return out;
@@ -212,7 +214,7 @@ Tensor linalg_matrix_exp(const Tensor& self) {
       self.get_device(),
       [](const Tensor& self, const Tensor& out) {
         Donation donation({out});
-        donation.settle(0, at::linalg_matrix_exp(self));
+        donation.settle({at::linalg_matrix_exp(self)});
       },
       self, Output{out});
   return out;

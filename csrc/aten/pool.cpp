@@ -14,7 +14,9 @@ using at::IntArrayRef;
 using at::Tensor;
 using kernels::PoolGeometry;
 
-int64_t value_at(IntArrayRef values, int i) { return values.size() == 1 ? values[0] : values[i]; }
+int64_t value_at(IntArrayRef values, int i) {
+  return values.size() == 1 ? values[0] : values[i];
+}
 
 PoolGeometry sizes_of(const Tensor& input, const Tensor& output, int dims) {
   PoolGeometry g{};
@@ -31,7 +33,9 @@ PoolGeometry sizes_of(const Tensor& input, const Tensor& output, int dims) {
   return g;
 }
 
-device::Stream stream_of(const Tensor& tensor) { return runtime::current_stream(tensor.get_device()); }
+device::Stream stream_of(const Tensor& tensor) {
+  return runtime::current_stream(tensor.get_device());
+}
 
 }  // namespace
 
@@ -70,14 +74,14 @@ void max(const Tensor& input, PoolGeometry geometry, int dims, const Tensor& out
   geometry.channels_last = format != at::MemoryFormat::Contiguous;
   const Tensor dense = input.contiguous(format);
   const DenseOutput values(output, format), where(indices, format);
-  kernels::max_pool(stream_of(input), {geometry, to_dtype(input.scalar_type()), dense.const_data_ptr(), values.data(),
-                                       where.indices()});
+  kernels::max_pool(stream_of(input),
+                    {geometry, to_dtype(input.scalar_type()), dense.const_data_ptr(), values.data(), where.indices()});
   values.settle();
   where.settle();
 }
 
-void max_backward(const Tensor& grad_output, const Tensor& input, const Tensor& indices, PoolGeometry geometry, int dims,
-                  const Tensor& grad_input) {
+void max_backward(const Tensor& grad_output, const Tensor& input, const Tensor& indices, PoolGeometry geometry,
+                  int dims, const Tensor& grad_input) {
   if (grad_input.numel() == 0) return;
   if (grad_output.numel() == 0) {
     grad_input.zero_();
@@ -92,8 +96,8 @@ void max_backward(const Tensor& grad_output, const Tensor& input, const Tensor& 
   out.settle();
 }
 
-void average(const Tensor& input, PoolGeometry geometry, int dims, bool count_include_pad, std::optional<int64_t> divisor,
-             const Tensor& output) {
+void average(const Tensor& input, PoolGeometry geometry, int dims, bool count_include_pad,
+             std::optional<int64_t> divisor, const Tensor& output) {
   if (output.numel() == 0) return;
   const auto format = format_of(input, dims);
   geometry.channels_last = format != at::MemoryFormat::Contiguous;

@@ -18,7 +18,8 @@ kernels::PoolGeometry adaptive_geometry(const at::Tensor& input, const at::Tenso
 // The format in which a pooling of `input` runs: channels_last when it is batched and lies so.
 at::MemoryFormat format_of(const at::Tensor& input, int dims);
 
-// An output as a kernel writes it, dense in `format`: the tensor itself when it is, else a copy that `settle` brings back.
+// An output as a kernel writes it, dense in `format`: the tensor itself when it is, else a copy that `settle` brings
+// back.
 class DenseOutput {
  public:
   DenseOutput(const at::Tensor& out, at::MemoryFormat format);

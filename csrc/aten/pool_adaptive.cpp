@@ -33,7 +33,8 @@ Tensor average(const Tensor& self, IntArrayRef output_size, int dims, const char
 }
 
 Tensor& average_out(const Tensor& self, IntArrayRef output_size, int dims, const char* name, Tensor& out) {
-  TORCH_CHECK(self.dtype() == out.dtype(), "expected dtype ", self.dtype(), " for `output` but got dtype ", out.dtype());
+  TORCH_CHECK(self.dtype() == out.dtype(), "expected dtype ", self.dtype(), " for `output` but got dtype ",
+              out.dtype());
   const auto sizes = average_size(self, output_size, dims, name);
   structured::resize_output(out, sizes, {}, self.options().memory_format(pool::format_of(self, dims)));
   pool::average(self, pool::adaptive_geometry(self, out, dims), dims, false, std::nullopt, out);
@@ -44,10 +45,12 @@ void check_average_backward(const Tensor& grad_output, const Tensor& self, int d
   at::native::adaptive_pool_empty_output_check(grad_output, name);
   TORCH_CHECK(grad_output.dim() == dims + 1 || grad_output.dim() == dims + 2, name, "(): Expected ", dims + 1, "D or ",
               dims + 2, "D tensor, but got ", grad_output.sizes());
-  TORCH_CHECK(self.dim() == grad_output.dim(), name, "(): Expected input and grad_output to have the same number of "
-              "dimensions, but got ", self.sizes(), " and ", grad_output.sizes());
-  TORCH_CHECK(self.dtype() == grad_output.dtype(), "expected dtype ", self.dtype(),
-              " for `grad_output` but got dtype ", grad_output.dtype());
+  TORCH_CHECK(self.dim() == grad_output.dim(), name,
+              "(): Expected input and grad_output to have the same number of "
+              "dimensions, but got ",
+              self.sizes(), " and ", grad_output.sizes());
+  TORCH_CHECK(self.dtype() == grad_output.dtype(), "expected dtype ", self.dtype(), " for `grad_output` but got dtype ",
+              grad_output.dtype());
 }
 
 Tensor average_backward(const Tensor& grad_output, const Tensor& self, int dims, const char* name) {
@@ -87,20 +90,20 @@ Tensor& adaptive_avg_pool3d_backward_grad_input(const Tensor& grad_output, const
   return grad_input;
 }
 
-MB_IMPL_FUNC(adaptive_max_pool2d_out)(const Tensor& self, IntArrayRef /*output_size*/, const Tensor& out,
-                                      const Tensor& indices) {
+MB_IMPL_FUNC(adaptive_max_pool2d_out)
+(const Tensor& self, IntArrayRef /*output_size*/, const Tensor& out, const Tensor& indices) {
   pool::max(self, pool::adaptive_geometry(self, out, 2), 2, out, indices);
 }
-MB_IMPL_FUNC(adaptive_max_pool2d_backward_grad_input)(const Tensor& grad_output, const Tensor& self,
-                                                      const Tensor& indices, const Tensor& grad_input) {
+MB_IMPL_FUNC(adaptive_max_pool2d_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, const Tensor& indices, const Tensor& grad_input) {
   pool::max_backward(grad_output, self, indices, pool::adaptive_geometry(self, grad_output, 2), 2, grad_input);
 }
-MB_IMPL_FUNC(adaptive_max_pool3d_out)(const Tensor& self, IntArrayRef /*output_size*/, const Tensor& out,
-                                      const Tensor& indices) {
+MB_IMPL_FUNC(adaptive_max_pool3d_out)
+(const Tensor& self, IntArrayRef /*output_size*/, const Tensor& out, const Tensor& indices) {
   pool::max(self, pool::adaptive_geometry(self, out, 3), 3, out, indices);
 }
-MB_IMPL_FUNC(adaptive_max_pool3d_backward_grad_input)(const Tensor& grad_output, const Tensor& self,
-                                                      const Tensor& indices, const Tensor& grad_input) {
+MB_IMPL_FUNC(adaptive_max_pool3d_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, const Tensor& indices, const Tensor& grad_input) {
   pool::max_backward(grad_output, self, indices, pool::adaptive_geometry(self, grad_output, 3), 3, grad_input);
 }
 

@@ -52,8 +52,10 @@ void backward(const Tensor& grad_output, const Tensor& indices, int dims, const 
 void check_backward3d(const Tensor& grad_output, const Tensor& self, IntArrayRef output_size) {
   TORCH_CHECK(output_size.size() == 3, "output_size must be a tuple of three ints");
   for (int64_t d = 0; d < 3; d++)
-    TORCH_CHECK(output_size[d] == grad_output.size(d - 3),
-                "fractional_max_pool3d_backward_out(): gradOutput ", d == 0 ? "time" : d == 1 ? "height" : "width",
+    TORCH_CHECK(output_size[d] == grad_output.size(d - 3), "fractional_max_pool3d_backward_out(): gradOutput ",
+                d == 0   ? "time"
+                : d == 1 ? "height"
+                         : "width",
                 " unexpected");
   TORCH_CHECK(self.dim() == grad_output.dim(), "fractional_max_pool3d_backward_out(): gradOutput has ",
               grad_output.dim(), " dimensions, expected ", self.dim());
@@ -61,21 +63,23 @@ void check_backward3d(const Tensor& grad_output, const Tensor& self, IntArrayRef
 
 }  // namespace
 
-MB_IMPL_FUNC(fractional_max_pool2d_output)(const Tensor& self, IntArrayRef kernel_size, IntArrayRef /*output_size*/,
-                                           const Tensor& random_samples, const Tensor& output, const Tensor& indices) {
+MB_IMPL_FUNC(fractional_max_pool2d_output)
+(const Tensor& self, IntArrayRef kernel_size, IntArrayRef /*output_size*/, const Tensor& random_samples,
+ const Tensor& output, const Tensor& indices) {
   at::native::fractional_max_pool_check_shape<2>(self, random_samples);
   forward(self, kernel_size, random_samples, 2, output, indices);
 }
 
-MB_IMPL_FUNC(fractional_max_pool2d_backward_grad_input)(const Tensor& grad_output, const Tensor& /*self*/,
-                                                        IntArrayRef /*kernel_size*/, IntArrayRef /*output_size*/,
-                                                        const Tensor& indices, const Tensor& grad_input) {
+MB_IMPL_FUNC(fractional_max_pool2d_backward_grad_input)
+(const Tensor& grad_output, const Tensor& /*self*/, IntArrayRef /*kernel_size*/, IntArrayRef /*output_size*/,
+ const Tensor& indices, const Tensor& grad_input) {
   backward(grad_output, indices, 2, grad_input);
 }
 
-MB_IMPL_FUNC(fractional_max_pool3d_output)(const Tensor& self, int64_t poolSizeT, int64_t poolSizeH, int64_t poolSizeW,
-                                           int64_t, int64_t, int64_t, const Tensor& random_samples, int64_t, int64_t,
-                                           int64_t, int64_t, int64_t, const Tensor& output, const Tensor& indices) {
+MB_IMPL_FUNC(fractional_max_pool3d_output)
+(const Tensor& self, int64_t poolSizeT, int64_t poolSizeH, int64_t poolSizeW, int64_t, int64_t, int64_t,
+ const Tensor& random_samples, int64_t, int64_t, int64_t, int64_t, int64_t, const Tensor& output,
+ const Tensor& indices) {
   at::native::fractional_max_pool_check_shape<3>(self, random_samples);
   const int64_t kernel[] = {poolSizeT, poolSizeH, poolSizeW};
   forward(self, kernel, random_samples, 3, output, indices);

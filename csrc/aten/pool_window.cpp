@@ -57,10 +57,10 @@ void check_max_pool3d_backward(const Tensor& grad_output, const Tensor& self, co
               "non-empty 4D or 5D (batch mode) tensor expected for input, but got dim: ", self.dim());
   const Sizes3 k = three(window.kernel, {}), s = three(window.stride, window.kernel), p = three(window.padding, {}),
                l = three(window.dilation, {});
-  at::native::max_pool3d_backward_shape_check(
-      self, grad_output, indices, self.size(-4), k.t, k.h, k.w, s.t, s.h, s.w, p.t, p.h, p.w, l.t, l.h, l.w,
-      self.size(-3), self.size(-2), self.size(-1), grad_output.size(-3), grad_output.size(-2), grad_output.size(-1),
-      "max_pool3d_with_indices_backward()");
+  at::native::max_pool3d_backward_shape_check(self, grad_output, indices, self.size(-4), k.t, k.h, k.w, s.t, s.h, s.w,
+                                              p.t, p.h, p.w, l.t, l.h, l.w, self.size(-3), self.size(-2), self.size(-1),
+                                              grad_output.size(-3), grad_output.size(-2), grad_output.size(-1),
+                                              "max_pool3d_with_indices_backward()");
 }
 
 Tensor empty_as(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, int dims) {
@@ -69,23 +69,22 @@ Tensor empty_as(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, int
 
 }  // namespace
 
-MB_IMPL_FUNC(max_pool2d_with_indices_out)(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
-                                          IntArrayRef padding, IntArrayRef dilation, bool /*ceil_mode*/,
-                                          const Tensor& out, const Tensor& indices) {
+MB_IMPL_FUNC(max_pool2d_with_indices_out)
+(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+ bool /*ceil_mode*/, const Tensor& out, const Tensor& indices) {
   pool::max(self, pool::geometry(self, out, 2, {kernel_size, stride, padding, dilation}), 2, out, indices);
 }
 
-MB_IMPL_FUNC(max_pool2d_with_indices_backward_grad_input)(const Tensor& grad_output, const Tensor& self,
-                                                          IntArrayRef kernel_size, IntArrayRef stride,
-                                                          IntArrayRef padding, IntArrayRef dilation, bool /*ceil_mode*/,
-                                                          const Tensor& indices, const Tensor& grad_input) {
+MB_IMPL_FUNC(max_pool2d_with_indices_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+ IntArrayRef dilation, bool /*ceil_mode*/, const Tensor& indices, const Tensor& grad_input) {
   pool::max_backward(grad_output, self, indices,
                      pool::geometry(self, grad_output, 2, {kernel_size, stride, padding, dilation}), 2, grad_input);
 }
 
-std::tuple<Tensor&, Tensor&> max_pool3d_with_indices_out(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,
-                                                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
-                                                         Tensor& out, Tensor& indices) {
+std::tuple<Tensor&, Tensor&> max_pool3d_with_indices_out(const Tensor& self, IntArrayRef kernel_size,
+                                                         IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                                         bool ceil_mode, Tensor& out, Tensor& indices) {
   const Window window{kernel_size, stride, padding, dilation};
   const auto sizes = max_pool3d_size(self, window, ceil_mode);
   const auto format = pool::format_of(self, 3);
@@ -116,8 +115,8 @@ Tensor& max_pool3d_with_indices_backward_grad_input(const Tensor& grad_output, c
 }
 
 Tensor max_pool3d_with_indices_backward(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size,
-                                        IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool /*ceil_mode*/,
-                                        const Tensor& indices) {
+                                        IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                        bool /*ceil_mode*/, const Tensor& indices) {
   const Window window{kernel_size, stride, padding, dilation};
   check_max_pool3d_backward(grad_output, self, indices, window);
   Tensor grad_input = empty_as(self, self.sizes(), self.scalar_type(), 3);
@@ -125,33 +124,31 @@ Tensor max_pool3d_with_indices_backward(const Tensor& grad_output, const Tensor&
   return grad_input;
 }
 
-MB_IMPL_FUNC(avg_pool2d_out)(const Tensor& self, int64_t kH, int64_t kW, int64_t dH, int64_t dW, int64_t padH,
-                             int64_t padW, bool /*ceil_mode*/, bool count_include_pad,
-                             std::optional<int64_t> divisor_override, const Tensor& out) {
+MB_IMPL_FUNC(avg_pool2d_out)
+(const Tensor& self, int64_t kH, int64_t kW, int64_t dH, int64_t dW, int64_t padH, int64_t padW, bool /*ceil_mode*/,
+ bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {
   const int64_t kernel[] = {kH, kW}, stride[] = {dH, dW}, padding[] = {padH, padW};
   pool::average(self, pool::geometry(self, out, 2, {kernel, stride, padding, {}}), 2, count_include_pad,
                 divisor_override, out);
 }
 
-MB_IMPL_FUNC(avg_pool2d_backward_grad_input)(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size,
-                                             IntArrayRef stride, IntArrayRef padding, bool /*ceil_mode*/,
-                                             bool count_include_pad, std::optional<int64_t> divisor_override,
-                                             const Tensor& grad_input) {
+MB_IMPL_FUNC(avg_pool2d_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+ bool /*ceil_mode*/, bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& grad_input) {
   pool::average_backward(grad_output, self, pool::geometry(self, grad_output, 2, {kernel_size, stride, padding, {}}), 2,
                          count_include_pad, divisor_override, grad_input);
 }
 
-MB_IMPL_FUNC(avg_pool3d_out)(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
-                             bool /*ceil_mode*/, bool count_include_pad, std::optional<int64_t> divisor_override,
-                             const Tensor& out) {
+MB_IMPL_FUNC(avg_pool3d_out)
+(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, bool /*ceil_mode*/,
+ bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& out) {
   pool::average(self, pool::geometry(self, out, 3, {kernel_size, stride, padding, {}}), 3, count_include_pad,
                 divisor_override, out);
 }
 
-MB_IMPL_FUNC(avg_pool3d_backward_grad_input)(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size,
-                                             IntArrayRef stride, IntArrayRef padding, bool /*ceil_mode*/,
-                                             bool count_include_pad, std::optional<int64_t> divisor_override,
-                                             const Tensor& grad_input) {
+MB_IMPL_FUNC(avg_pool3d_backward_grad_input)
+(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+ bool /*ceil_mode*/, bool count_include_pad, std::optional<int64_t> divisor_override, const Tensor& grad_input) {
   pool::average_backward(grad_output, self, pool::geometry(self, grad_output, 3, {kernel_size, stride, padding, {}}), 3,
                          count_include_pad, divisor_override, grad_input);
 }

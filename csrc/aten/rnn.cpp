@@ -35,8 +35,12 @@ void check_cell(const char* name, const Tensor& input_gates, const Tensor& hidde
 Tensor dense(const std::optional<Tensor>& tensor) {
   return tensor && tensor->defined() ? tensor->contiguous() : Tensor();
 }
-const void* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr() : nullptr; }
-device::Stream stream_of(const Tensor& tensor) { return runtime::current_stream(tensor.get_device()); }
+const void* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+device::Stream stream_of(const Tensor& tensor) {
+  return runtime::current_stream(tensor.get_device());
+}
 
 }  // namespace
 
@@ -65,9 +69,9 @@ std::tuple<Tensor, Tensor, Tensor> _thnn_fused_lstm_cell_backward_impl(const std
   Tensor grad_gates = at::empty_like(kept), grad_cx = at::empty_like(c0);
   if (c0.numel() != 0) {
     kernels::lstm_cell_backward(
-        stream_of(kept), {to_dtype(kept.scalar_type()), c0.size(0), c0.size(1), data_or_null(dh), data_or_null(dc),
-                          c0.const_data_ptr(), c1.const_data_ptr(), kept.const_data_ptr(),
-                          grad_gates.mutable_data_ptr(), grad_cx.mutable_data_ptr()});
+        stream_of(kept),
+        {to_dtype(kept.scalar_type()), c0.size(0), c0.size(1), data_or_null(dh), data_or_null(dc), c0.const_data_ptr(),
+         c1.const_data_ptr(), kept.const_data_ptr(), grad_gates.mutable_data_ptr(), grad_cx.mutable_data_ptr()});
   }
   return {grad_gates, grad_cx, has_bias ? grad_gates.sum(0) : Tensor()};
 }
@@ -95,9 +99,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _thnn_fused_gru_cell_backward
   Tensor grad_input = at::empty({rows, hidden * 3}, kept.options()), grad_hidden = at::empty_like(grad_input);
   Tensor grad_hx = at::empty_like(dh);
   if (dh.numel() != 0) {
-    kernels::gru_cell_backward(stream_of(kept), {to_dtype(kept.scalar_type()), rows, hidden, dh.const_data_ptr(),
-                                                 kept.const_data_ptr(), grad_input.mutable_data_ptr(),
-                                                 grad_hidden.mutable_data_ptr(), grad_hx.mutable_data_ptr()});
+    kernels::gru_cell_backward(
+        stream_of(kept), {to_dtype(kept.scalar_type()), rows, hidden, dh.const_data_ptr(), kept.const_data_ptr(),
+                          grad_input.mutable_data_ptr(), grad_hidden.mutable_data_ptr(), grad_hx.mutable_data_ptr()});
   }
   if (!has_bias) return {grad_input, grad_hidden, grad_hx, Tensor(), Tensor()};
   return {grad_input, grad_hidden, grad_hx, grad_input.sum(0), grad_hidden.sum(0)};

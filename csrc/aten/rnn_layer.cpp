@@ -1,6 +1,6 @@
 // Upstream's loop for devices other than the CPU multiplies the input of each step and accumulates the gradient of each
-// weight once per step. Here the input's products are one multiplication before the loop, and the gradients of the weights
-// one after it; only the recurrent product and the pointwise kernel (csrc/kernels/rnn.h) remain inside.
+// weight once per step. Here the input's products are one multiplication before the loop, and the gradients of the
+// weights one after it; only the recurrent product and the pointwise kernel (csrc/kernels/rnn.h) remain inside.
 //
 // A second derivative is rare: it is computed by upstream's loop, which is differentiable step by step.
 #include "csrc/aten/rnn_layer.h"
@@ -28,8 +28,12 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-device::Stream stream_of(const Tensor& tensor) { return runtime::current_stream(tensor.get_device()); }
-const void* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr() : nullptr; }
+device::Stream stream_of(const Tensor& tensor) {
+  return runtime::current_stream(tensor.get_device());
+}
+const void* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
 
 // The i-th of `steps` steps in the order in which they are taken.
 struct Steps {
@@ -42,7 +46,9 @@ char* at_step(const Tensor& sequence, int64_t step) {
   return static_cast<char*>(sequence.mutable_data_ptr()) + step * sequence.stride(0) * sequence.itemsize();
 }
 
-Tensor flat(const Tensor& sequence) { return sequence.flatten(0, 1); }
+Tensor flat(const Tensor& sequence) {
+  return sequence.flatten(0, 1);
+}
 
 // Gradient of the recurrent weight: the gates' gradients of each step with the state before it.
 Tensor recurrent_gradient(const Tensor& grad_gates, const Tensor& hx, const Tensor& outputs, bool reverse) {
@@ -100,15 +106,15 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
     for (int64_t i = 0; i < steps; i++) {
       const int64_t step = order[i];
       at::mm_out(h_gates, h, w);
-      kernels::lstm_cell(stream_of(x), {to_dtype(x.scalar_type()), batch, hidden, at_step(x_gates, step),
-                                        h_gates.const_data_ptr(), data_or_null(bx), data_or_null(bh),
-                                        i == 0 ? c.const_data_ptr() : at_step(cells, order[i - 1]),
-                                        at_step(outputs, step), at_step(cells, step), at_step(workspace, step)});
+      kernels::lstm_cell(
+          stream_of(x), {to_dtype(x.scalar_type()), batch, hidden, at_step(x_gates, step), h_gates.const_data_ptr(),
+                         data_or_null(bx), data_or_null(bh), i == 0 ? c.const_data_ptr() : at_step(cells, order[i - 1]),
+                         at_step(outputs, step), at_step(cells, step), at_step(workspace, step)});
       h = outputs[step];
     }
     const int64_t last = order[steps - 1];
-    ctx->save_for_backward({input, hx, cx, w_input, w_hidden, b_input.value_or(Tensor()),
-                            b_hidden.value_or(Tensor()), outputs, cells, workspace});
+    ctx->save_for_backward({input, hx, cx, w_input, w_hidden, b_input.value_or(Tensor()), b_hidden.value_or(Tensor()),
+                            outputs, cells, workspace});
     ctx->saved_data["reverse"] = reverse;
     ctx->set_materialize_grads(false);
     return {outputs, outputs[last].clone(), cells[last].clone()};
@@ -132,10 +138,10 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
     for (int64_t i = steps - 1; i >= 0; i--) {
       const int64_t step = order[i];
       if (grad_outputs.defined()) dh.add_(grad_outputs[step]);
-      kernels::lstm_cell_backward(
-          stream_of(dh), {to_dtype(dh.scalar_type()), batch, hidden, dh.const_data_ptr(), data_or_null(dc),
-                          i == 0 ? c0.const_data_ptr() : at_step(cells, order[i - 1]), at_step(cells, step),
-                          at_step(workspace, step), at_step(grad_gates, step), dc_before.mutable_data_ptr()});
+      kernels::lstm_cell_backward(stream_of(dh),
+                                  {to_dtype(dh.scalar_type()), batch, hidden, dh.const_data_ptr(), data_or_null(dc),
+                                   i == 0 ? c0.const_data_ptr() : at_step(cells, order[i - 1]), at_step(cells, step),
+                                   at_step(workspace, step), at_step(grad_gates, step), dc_before.mutable_data_ptr()});
       std::swap(dc, dc_before);
       if (!dc_before.defined()) dc_before = at::empty_like(c0);
       if (i > 0 || ctx->needs_input_grad(1)) at::mm_out(dh, grad_gates[step], w_hidden);
@@ -158,10 +164,10 @@ struct LstmLayer : torch::autograd::Function<LstmLayer> {
     const Replay again(inputs);
     const Tensor input = reverse ? inputs[0].flip(0) : inputs[0];
     const auto weights = weight_list(inputs, 3);
-    auto [outputs, hy, cy] = at::native::lstm(input, std::vector<Tensor>{inputs[1].unsqueeze(0), inputs[2].unsqueeze(0)},
-                                              weights, weights.size() == 4, 1, 0.0, true, false, false);
-    variable_list result =
-        again.gradients({reverse ? outputs.flip(0) : outputs, hy.squeeze(0), cy.squeeze(0)}, grads);
+    auto [outputs, hy, cy] =
+        at::native::lstm(input, std::vector<Tensor>{inputs[1].unsqueeze(0), inputs[2].unsqueeze(0)}, weights,
+                         weights.size() == 4, 1, 0.0, true, false, false);
+    variable_list result = again.gradients({reverse ? outputs.flip(0) : outputs, hy.squeeze(0), cy.squeeze(0)}, grads);
     result.emplace_back();
     return result;
   }
@@ -188,8 +194,8 @@ struct GruLayer : torch::autograd::Function<GruLayer> {
                                        at_step(outputs, step), at_step(workspace, step)});
       h = outputs[step];
     }
-    ctx->save_for_backward({input, hx, w_input, w_hidden, b_input.value_or(Tensor()),
-                            b_hidden.value_or(Tensor()), outputs, workspace});
+    ctx->save_for_backward(
+        {input, hx, w_input, w_hidden, b_input.value_or(Tensor()), b_hidden.value_or(Tensor()), outputs, workspace});
     ctx->saved_data["reverse"] = reverse;
     ctx->set_materialize_grads(false);
     return {outputs, outputs[order[steps - 1]].clone()};
@@ -234,8 +240,8 @@ struct GruLayer : torch::autograd::Function<GruLayer> {
     const Replay again(inputs);
     const Tensor input = reverse ? inputs[0].flip(0) : inputs[0];
     const auto weights = weight_list(inputs, 2);
-    auto [outputs, hy] = at::native::gru(input, inputs[1].unsqueeze(0), weights, weights.size() == 4, 1, 0.0, true,
-                                         false, false);
+    auto [outputs, hy] =
+        at::native::gru(input, inputs[1].unsqueeze(0), weights, weights.size() == 4, 1, 0.0, true, false, false);
     variable_list result = again.gradients({reverse ? outputs.flip(0) : outputs, hy.squeeze(0)}, grads);
     result.emplace_back();
     return result;
@@ -251,14 +257,14 @@ static std::optional<Tensor> if_defined(const Tensor& tensor) {
 
 std::tuple<Tensor, Tensor, Tensor> lstm_layer(const Tensor& input, const Tensor& hx, const Tensor& cx,
                                               const LayerWeights& w, bool reverse) {
-  variable_list results = LstmLayer::apply(input, hx, cx, w.input, w.hidden, if_defined(w.input_bias),
-                                           if_defined(w.hidden_bias), reverse);
+  variable_list results =
+      LstmLayer::apply(input, hx, cx, w.input, w.hidden, if_defined(w.input_bias), if_defined(w.hidden_bias), reverse);
   return {results[0], results[1], results[2]};
 }
 
 std::tuple<Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& hx, const LayerWeights& w, bool reverse) {
-  variable_list results = GruLayer::apply(input, hx, w.input, w.hidden, if_defined(w.input_bias),
-                                          if_defined(w.hidden_bias), reverse);
+  variable_list results =
+      GruLayer::apply(input, hx, w.input, w.hidden, if_defined(w.input_bias), if_defined(w.hidden_bias), reverse);
   return {results[0], results[1]};
 }
 

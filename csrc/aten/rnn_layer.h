@@ -10,8 +10,8 @@ struct LayerWeights {
   at::Tensor input_bias, hidden_bias;  // (gates * hidden), or both undefined
 };
 
-// input (time, batch, features), hx and cx (batch, hidden): outputs (time, batch, hidden), hy, cy. Differentiable, twice
-// too. `reverse` goes from the last step to the first.
+// input (time, batch, features), hx and cx (batch, hidden): outputs (time, batch, hidden), hy, cy. Differentiable,
+// twice too. `reverse` goes from the last step to the first.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_layer(const at::Tensor& input, const at::Tensor& hx,
                                                           const at::Tensor& cx, const LayerWeights& weights,
                                                           bool reverse);

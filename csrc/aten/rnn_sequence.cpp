@@ -1,5 +1,5 @@
-// aten::lstm.input and aten::gru.input over whole layers (rnn_layer.h). Both are CompositeImplicitAutograd: the kernels are
-// registered for autograd's key, are differentiable by themselves, and are passed by in inference mode.
+// aten::lstm.input and aten::gru.input over whole layers (rnn_layer.h). Both are CompositeImplicitAutograd: the kernels
+// are registered for autograd's key, are differentiable by themselves, and are passed by in inference mode.
 //
 // Only plain calls are taken: tensors of one dtype and device without projection, autocast, forward-mode derivatives,
 // functorch or Python dispatch, and with the shapes that nn.LSTM and nn.GRU pass. Any other call, wrong ones included,
@@ -34,9 +34,9 @@ struct Network {
 };
 
 bool is_plain(const Tensor& tensor, const Tensor& input) {
-  constexpr auto special = c10::python_ks | c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched,
-                                                                 c10::DispatchKey::FuncTorchGradWrapper,
-                                                                 c10::DispatchKey::Functionalize});
+  constexpr auto special =
+      c10::python_ks | c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper,
+                                            c10::DispatchKey::Functionalize});
   return tensor.defined() && tensor.device() == input.device() && tensor.dtype() == input.dtype() &&
          tensor.layout() == at::kStrided && !tensor.key_set().has_any(special) && !tensor._fw_grad(0).defined();
 }
@@ -62,7 +62,8 @@ bool takes(const Tensor& input, TensorList states, TensorList params, const Netw
   for (size_t i = 0; i < params.size(); i++) {
     const int64_t kind = static_cast<int64_t>(i) % net.weights();
     const Tensor& weight = params[i];
-    if (!is_plain(weight, input) || weight.dim() != (kind < 2 ? 2 : 1) || weight.size(0) != gates * hidden) return false;
+    if (!is_plain(weight, input) || weight.dim() != (kind < 2 ? 2 : 1) || weight.size(0) != gates * hidden)
+      return false;
     if (kind == 0 && weight.size(1) != features) return false;
     if (kind == 1 && weight.size(1) != hidden) return false;
     if (static_cast<int64_t>(i + 1) % (net.weights() * net.directions()) == 0) features = hidden * net.directions();
@@ -100,13 +101,13 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, Tens
     return at::native::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const c10::OptionalDeviceGuard guard(input.device());
   std::vector<Tensor> hy, cy;
-  Tensor outputs = through_layers(
-      input, params, net, [&](const Tensor& x, int64_t index, const LayerWeights& weights, bool reverse) {
-        auto [out, h, c] = lstm_layer(x, hx[0][index], hx[1][index], weights, reverse);
-        hy.push_back(h);
-        cy.push_back(c);
-        return out;
-      });
+  Tensor outputs = through_layers(input, params, net,
+                                  [&](const Tensor& x, int64_t index, const LayerWeights& weights, bool reverse) {
+                                    auto [out, h, c] = lstm_layer(x, hx[0][index], hx[1][index], weights, reverse);
+                                    hy.push_back(h);
+                                    cy.push_back(c);
+                                    return out;
+                                  });
   return {outputs, at::stack(hy), at::stack(cy)};
 }
 
@@ -117,12 +118,12 @@ std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList
     return at::native::gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   const c10::OptionalDeviceGuard guard(input.device());
   std::vector<Tensor> hy;
-  Tensor outputs = through_layers(
-      input, params, net, [&](const Tensor& x, int64_t index, const LayerWeights& weights, bool reverse) {
-        auto [out, h] = gru_layer(x, hx[index], weights, reverse);
-        hy.push_back(h);
-        return out;
-      });
+  Tensor outputs = through_layers(input, params, net,
+                                  [&](const Tensor& x, int64_t index, const LayerWeights& weights, bool reverse) {
+                                    auto [out, h] = gru_layer(x, hx[index], weights, reverse);
+                                    hy.push_back(h);
+                                    return out;
+                                  });
   return {outputs, at::stack(hy)};
 }
 

@@ -29,7 +29,8 @@ class SharedLibrary {
   template <class Function>
   void find(Function*& function, const char* symbol) const {
     function = reinterpret_cast<Function*>(dlsym(handle_, symbol));
-    TORCH_CHECK(function != nullptr, "mybackend: ", name_, " has no function ", symbol, "; its version is not supported");
+    TORCH_CHECK(function != nullptr, "mybackend: ", name_, " has no function ", symbol,
+                "; its version is not supported");
   }
 
  private:

@@ -12,8 +12,8 @@ using at::Tensor;
 
 Tensor unpool(const Tensor& self, const Tensor& indices, IntArrayRef output_size, int dims) {
   const char* name = dims == 2 ? "max_unpooling2d" : "max_unpooling3d";
-  TORCH_CHECK(indices.scalar_type() == at::kLong, "elements in indices should be type int64 but got type: ",
-              indices.scalar_type());
+  TORCH_CHECK(indices.scalar_type() == at::kLong,
+              "elements in indices should be type int64 but got type: ", indices.scalar_type());
   TORCH_CHECK(static_cast<int>(output_size.size()) == dims, "There should be exactly ",
               dims == 2 ? "two elements (height, width)" : "three elements (depth, height, width)",
               " in output_size, but got ", output_size.size(), " elements.");

@@ -1,4 +1,5 @@
-// Weight normalisation: w = v * g / |v|, the norm taken over every dimension but one. Norms of half and bfloat16 are float.
+// Weight normalisation: w = v * g / |v|, the norm taken over every dimension but one. Norms of half and bfloat16 are
+// float.
 #include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>

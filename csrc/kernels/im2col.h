@@ -1,4 +1,5 @@
-// Entry points of csrc/kernels/im2col.cu: the windows of an image as columns, and the sum of columns back into an image.
+// Entry points of csrc/kernels/im2col.cu: the windows of an image as columns, and the sum of columns back into an
+// image.
 //
 // image (batch, channels, height, width) and columns (batch, channels * kernel height * kernel width, out height *
 // out width), both dense.

@@ -1,8 +1,8 @@
 // Entry points of csrc/kernels/pool_max.cu and pool_average.cu: pooling over windows of up to three dimensions.
 //
-// A pooling of fewer dimensions has leading ones of size 1. Arrays are dense, either contiguous (batch, channels, depth,
-// height, width) or channels_last (batch, depth, height, width, channels). The window of output position o along one
-// dimension is
+// A pooling of fewer dimensions has leading ones of size 1. Arrays are dense, either contiguous (batch, channels,
+// depth, height, width) or channels_last (batch, depth, height, width, channels). The window of output position o along
+// one dimension is
 //   o * stride - padding + k * dilation  for k in [0, kernel), cut to the input          ordinary pooling
 //   [floor(o * in / out), ceil((o + 1) * in / out))                                      adaptive pooling
 #pragma once
@@ -24,9 +24,10 @@ struct PoolGeometry {
 struct MaxPoolArgs {
   PoolGeometry geometry;
   DType dtype;
-  const void* in;         // input, or the gradient of the output
-  void* out;              // output, or the gradient of the input
-  int64_t* indices;       // of the output's shape: where in its plane of the input a maximum lies, (d * height + h) * width + w
+  const void* in;  // input, or the gradient of the output
+  void* out;       // output, or the gradient of the input
+  int64_t*
+      indices;  // of the output's shape: where in its plane of the input a maximum lies, (d * height + h) * width + w
 };
 
 struct AveragePoolArgs {

@@ -35,9 +35,8 @@ struct AveragePool {
   int64_t total;
 
   MB_DEVICE void operator()(Block block) const {
-    each_group(block, g, g.out, total, [&](const Group& group) {
-      g.channels_last ? channels(group) : positions(group);
-    });
+    each_group(block, g, g.out, total,
+               [&](const Group& group) { g.channels_last ? channels(group) : positions(group); });
   }
 
   MB_DEVICE void channels(const Group& group) const {
@@ -105,9 +104,8 @@ struct AveragePoolBackward {
   int64_t total;
 
   MB_DEVICE void operator()(Block block) const {
-    each_group(block, g, g.in, total, [&](const Group& group) {
-      g.channels_last ? channels(group) : positions(group);
-    });
+    each_group(block, g, g.in, total,
+               [&](const Group& group) { g.channels_last ? channels(group) : positions(group); });
   }
 
   MB_DEVICE A by(int64_t deep, int64_t high, int w) const {

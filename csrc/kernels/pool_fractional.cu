@@ -1,6 +1,6 @@
-// Fractional max pooling: along a dimension window o of n begins at int((o + u) * a) - int(u * a), where u in [0, 1) is the
-// plane's sample and a = (in - pool) / (n - 1); the last one ends with the input. The first of equals, and NaN wins.
-// Called by csrc/aten/pool_fractional.cpp. Spec: test/ops/test_pool.py.
+// Fractional max pooling: along a dimension window o of n begins at int((o + u) * a) - int(u * a), where u in [0, 1) is
+// the plane's sample and a = (in - pool) / (n - 1); the last one ends with the input. The first of equals, and NaN
+// wins. Called by csrc/aten/pool_fractional.cpp. Spec: test/ops/test_pool.py.
 #include "csrc/kernels/pool_fractional.h"
 
 #include <limits>

@@ -1,8 +1,8 @@
 // How pooling kernels go over their results: in groups of lanes, each lane one element of the output array.
 //
 // Lanes of a group are neighbours in memory: positions of one plane (contiguous) or channels of one position
-// (channels_last). The host gives a group kLanes elements and loops over them innermost, so that the loop vectorises and
-// the bookkeeping of windows is shared; on a GPU a group is one element and a thread owns it.
+// (channels_last). The host gives a group kLanes elements and loops over them innermost, so that the loop vectorises
+// and the bookkeeping of windows is shared; on a GPU a group is one element and a thread owns it.
 #pragma once
 
 #include "csrc/device/numeric.h"

@@ -1,7 +1,7 @@
 // max_pool: out = max over the window, and where it is; the first of equals, and NaN wins. Nothing is compared with the
-// padding. max_pool_backward: an input element's gradient is the sum over the outputs whose maximum it is, so the result
-// does not depend on the order of threads and nothing has to be cleared first.
-// Called by csrc/aten/pool*.cpp. Spec: test/ops/test_pool.py.
+// padding. max_pool_backward: an input element's gradient is the sum over the outputs whose maximum it is, so the
+// result does not depend on the order of threads and nothing has to be cleared first. Called by csrc/aten/pool*.cpp.
+// Spec: test/ops/test_pool.py.
 #include <limits>
 
 #include "csrc/kernels/pool_lanes.h"
@@ -29,9 +29,8 @@ struct MaxPool {
   int64_t total;
 
   MB_DEVICE void operator()(Block block) const {
-    each_group(block, g, g.out, total, [&](const Group& group) {
-      g.channels_last ? channels(group) : positions(group);
-    });
+    each_group(block, g, g.out, total,
+               [&](const Group& group) { g.channels_last ? channels(group) : positions(group); });
   }
 
   // Lanes are channels: one window for all.
@@ -118,9 +117,8 @@ struct MaxPoolBackward {
   int64_t total;
 
   MB_DEVICE void operator()(Block block) const {
-    each_group(block, g, g.in, total, [&](const Group& group) {
-      g.channels_last ? channels(group) : positions(group);
-    });
+    each_group(block, g, g.in, total,
+               [&](const Group& group) { g.channels_last ? channels(group) : positions(group); });
   }
 
   MB_DEVICE void channels(const Group& group) const {
@@ -134,8 +132,7 @@ struct MaxPoolBackward {
         for (int w = columns.begin; w < columns.end; w++) {
           const int64_t at = (image + (d * g.out[1] + h) * g.out[2] + w) * g.channels + group.channel;
 #pragma omp simd
-          for (int v = 0; v < group.count; v++)
-            sum[v] += indices[at + v] == self ? convert<A>(grad[at + v]) : A(0);
+          for (int v = 0; v < group.count; v++) sum[v] += indices[at + v] == self ? convert<A>(grad[at + v]) : A(0);
         }
     for (int v = 0; v < group.count; v++) out[group.first + v] = convert<T>(sum[v]);
   }
@@ -173,9 +170,9 @@ MB_DEFINE_KERNEL(max_pool, (Stream stream, const MaxPoolArgs& args)) {
   visit<Join<Floats, Halves, Integers>>(args.dtype, "max_pool", [&](auto type) {
     using T = typename decltype(type)::type;
     const PoolGeometry& g = args.geometry;
-    launch_groups(stream, g, g.out, window_size(g),
-                  MaxPool<T>{g, static_cast<const T*>(args.in), static_cast<T*>(args.out), args.indices,
-                             groups_of(g, g.out)});
+    launch_groups(
+        stream, g, g.out, window_size(g),
+        MaxPool<T>{g, static_cast<const T*>(args.in), static_cast<T*>(args.out), args.indices, groups_of(g, g.out)});
   });
 }
 

@@ -190,18 +190,18 @@ T* out(void* pointer) {
 
 template <class T, bool biased>
 void run_lstm(Stream stream, const LstmCellArgs& a) {
-  device::launch(stream, rows_grid(a.rows, a.hidden),
-                 LstmCell<T, biased>{a.rows, a.hidden, in<T>(a.input_gates), in<T>(a.hidden_gates),
-                                     in<T>(a.input_bias), in<T>(a.hidden_bias), in<T>(a.cx), out<T>(a.hy),
-                                     out<T>(a.cy), out<T>(a.workspace)});
+  device::launch(
+      stream, rows_grid(a.rows, a.hidden),
+      LstmCell<T, biased>{a.rows, a.hidden, in<T>(a.input_gates), in<T>(a.hidden_gates), in<T>(a.input_bias),
+                          in<T>(a.hidden_bias), in<T>(a.cx), out<T>(a.hy), out<T>(a.cy), out<T>(a.workspace)});
 }
 
 template <class T, bool has_hy, bool has_cy>
 void run_lstm_backward(Stream stream, const LstmCellBackwardArgs& a) {
-  device::launch(stream, rows_grid(a.rows, a.hidden),
-                 LstmCellBackward<T, has_hy, has_cy>{a.rows, a.hidden, in<T>(a.grad_hy), in<T>(a.grad_cy), in<T>(a.cx),
-                                                     in<T>(a.cy), in<T>(a.workspace), out<T>(a.grad_gates),
-                                                     out<T>(a.grad_cx)});
+  device::launch(
+      stream, rows_grid(a.rows, a.hidden),
+      LstmCellBackward<T, has_hy, has_cy>{a.rows, a.hidden, in<T>(a.grad_hy), in<T>(a.grad_cy), in<T>(a.cx),
+                                          in<T>(a.cy), in<T>(a.workspace), out<T>(a.grad_gates), out<T>(a.grad_cx)});
 }
 
 template <class T, bool biased>
@@ -241,10 +241,10 @@ MB_DEFINE_KERNEL(gru_cell, (Stream stream, const GruCellArgs& args)) {
 MB_DEFINE_KERNEL(gru_cell_backward, (Stream stream, const GruCellBackwardArgs& args)) {
   visit<CellTypes>(args.dtype, "_thnn_fused_gru_cell_backward", [&](auto type) {
     using T = typename decltype(type)::type;
-    device::launch(stream, rows_grid(args.rows, args.hidden),
-                   GruCellBackward<T>{args.rows, args.hidden, in<T>(args.grad_hy), in<T>(args.workspace),
-                                      out<T>(args.grad_input_gates), out<T>(args.grad_hidden_gates),
-                                      out<T>(args.grad_hx)});
+    device::launch(
+        stream, rows_grid(args.rows, args.hidden),
+        GruCellBackward<T>{args.rows, args.hidden, in<T>(args.grad_hy), in<T>(args.workspace),
+                           out<T>(args.grad_input_gates), out<T>(args.grad_hidden_gates), out<T>(args.grad_hx)});
   });
 }
 

@@ -15,7 +15,7 @@ struct LstmCellArgs {
   int64_t rows, hidden;
   const void* input_gates;
   const void* hidden_gates;
-  const void* input_bias;   // (4 * hidden), both or neither
+  const void* input_bias;  // (4 * hidden), both or neither
   const void* hidden_bias;
   const void* cx;
   void* hy;
