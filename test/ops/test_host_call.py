@@ -7,7 +7,9 @@ import sys
 import pytest
 import torch
 
-pytestmark = pytest.mark.skipif("torch.mybackend.driver() != 'host'", reason="only the host driver calls libtorch's kernels")
+pytestmark = pytest.mark.skipif(
+    "torch.mybackend.driver() != 'host'", reason="only the host driver calls libtorch's kernels"
+)
 
 
 def run(code: str, **environment: str) -> str:
