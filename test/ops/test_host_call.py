@@ -1,4 +1,4 @@
-"""Library work of the host driver (csrc/aten/host_call.h): ordered, replayed and reported as work of the stream it is."""
+"""Library work of the host driver (csrc/aten/host_call.h) is ordered, replayed and reported as work of its stream."""
 
 import os
 import subprocess
