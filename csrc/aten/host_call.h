@@ -18,6 +18,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -116,6 +117,19 @@ inline std::vector<at::Tensor> brought(const std::vector<at::Tensor>& tensors) {
   return on_host;
 }
 
+inline bool on_cpu(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu();
+}
+inline bool on_cpu(const Output& output) {
+  return on_cpu(output.tensor);
+}
+inline bool on_cpu(const std::optional<at::Tensor>& tensor) {
+  return tensor.has_value() && on_cpu(*tensor);
+}
+inline bool on_cpu(const std::vector<at::Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) { return on_cpu(tensor); });
+}
+
 void from_host(const at::Tensor& tensor, const at::Tensor& on_host);
 template <class Argument, class Brought>
 void return_output(const Argument& argument, const Brought& brought) {
@@ -124,7 +138,8 @@ void return_output(const Argument& argument, const Brought& brought) {
 
 }  // namespace detail
 
-// Precondition: `device` is the current device and owns the tensors.
+// Precondition: `device` is the current device and owns the tensors. A CPU tensor among them, such as the error codes
+// that upstream keeps there, is in no stream: then the call waits for the function.
 template <class F, class... Args>
 void host_call(c10::DeviceIndex device, const F& function, const Args&... args) {
   if (!on_host_driver()) [[unlikely]] {

@@ -17,6 +17,7 @@
 #include <ATen/ops/linalg_cross.h>
 #include <ATen/ops/linalg_matrix_exp.h>
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -111,13 +112,14 @@ struct HostStub<Stub, written, R (*)(Args...)> {
   template <size_t... t, size_t... i, class Values>
   static void run(const Tensor* const* tensors, std::index_sequence<t...>, std::index_sequence<i...>,
                   const Values& values) {
-    host_call(
-        tensors[0]->get_device(),
-        [values](const auto&... on_host) {
-          Tensor aliases[] = {on_host...};
-          Stub::DEFAULT(pass<i, Args>(values, aliases)...);
-        },
-        argument<t>(tensors)...);
+    const auto of_device =
+        std::find_if(tensors, tensors + kTensors, [](const Tensor* tensor) { return !tensor->is_cpu(); });
+    host_call((*of_device)->get_device(),
+              [values](const auto&... on_host) {
+                Tensor aliases[] = {on_host...};
+                Stub::DEFAULT(pass<i, Args>(values, aliases)...);
+              },
+              argument<t>(tensors)...);
   }
 };
 

@@ -12,6 +12,7 @@ CALLS = {
     "2d grouped": (F.conv2d, (2, 4, 9, 8), (6, 2, 3, 3), 6, {"groups": 2}),
     "2d depthwise": (F.conv2d, (2, 4, 9, 8), (4, 1, 3, 3), 4, {"groups": 4, "padding": "same"}),
     "2d pointwise": (F.conv2d, (2, 4, 5, 5), (6, 4, 1, 1), 6, {}),
+    "of single elements": (F.conv3d, (1, 1, 4, 4, 4), (1, 1, 1, 1, 1), 1, {}),
     "2d unbatched": (F.conv2d, (4, 9, 8), (6, 4, 3, 3), 6, {}),
     "3d": (F.conv3d, (2, 3, 5, 6, 7), (4, 3, 2, 3, 3), 4, {"padding": 1}),
     "transposed 1d": (F.conv_transpose1d, (2, 4, 9), (4, 6, 3), 6, {"stride": 2}),
@@ -100,6 +101,9 @@ ERRORS = {
         torch.ones(1, 3, 4, 4, device=d), torch.ones(2, 3, 3, 3, device=d), torch.ones(3, device=d)
     ),
     "stride": lambda d: F.conv2d(torch.ones(1, 3, 4, 4, device=d), torch.ones(2, 3, 3, 3, device=d), stride=0),
+    "dtypes": lambda d: F.conv2d(
+        torch.ones(1, 3, 4, 4, device=d), torch.ones(2, 3, 3, 3, device=d, dtype=torch.float64)
+    ),
     "dimensions": lambda d: F.conv2d(torch.ones(3, device=d), torch.ones(2, 3, 3, 3, device=d)),
 }
 

@@ -118,6 +118,15 @@ ERRORS = {
     "sizes": lambda d: torch.ones(2, 3, device=d) @ torch.ones(2, 3, device=d),
     "dimensions": lambda d: torch.mm(torch.ones(2, device=d), torch.ones(2, 2, device=d)),
     "dtypes": lambda d: torch.mm(torch.ones(2, 2, device=d), torch.ones(2, 2, device=d, dtype=torch.float64)),
+    "batched dtypes": lambda d: torch.bmm(
+        torch.ones(1, 2, 2, device=d), torch.ones(1, 2, 2, device=d, dtype=torch.float64)
+    ),
+    "batched bias": lambda d: torch.baddbmm(
+        torch.ones(3, 2, 2, device=d), torch.ones(1, 2, 2, device=d), torch.ones(1, 2, 2, device=d)
+    ),
+    "bool": lambda d: torch.mm(
+        torch.ones(2, 2, device=d, dtype=torch.bool), torch.ones(2, 2, device=d, dtype=torch.bool)
+    ),
     "batches": lambda d: torch.bmm(torch.ones(2, 3, 4, device=d), torch.ones(3, 4, 5, device=d)),
     "bias": lambda d: torch.addmm(torch.ones(4, device=d), torch.ones(2, 3, device=d), torch.ones(3, 5, device=d)),
     "dot sizes": lambda d: torch.dot(torch.ones(2, device=d), torch.ones(3, device=d)),

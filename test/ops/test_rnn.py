@@ -69,3 +69,32 @@ def test_a_packed_sequence_runs(device):
     ours = copy.deepcopy(theirs).to(device)
     packed = nn.utils.rnn.pack_padded_sequence(torch.randn(7, 3, 6), [7, 5, 2])
     torch.testing.assert_close(ours(packed.to(device))[0].data.cpu(), theirs(packed)[0].data)
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
+def test_a_layer_has_second_derivatives(device, no_fallback, layer):
+    def second(place: str) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        module = layer(4, 3).double().to(place)
+        x = torch.randn(3, 2, 4, dtype=torch.float64).to(place).requires_grad_()
+        (first,) = torch.autograd.grad(module(x)[0].square().sum(), x, create_graph=True)
+        return list(torch.autograd.grad(first.square().sum(), [x, *module.parameters()]))
+
+    for ours, theirs in zip(second(device), second("cpu"), strict=True):
+        torch.testing.assert_close(ours.cpu(), theirs)
+
+
+def test_a_layer_in_inference_mode_gives_what_training_gives(device, no_fallback):
+    module = nn.LSTM(6, 5).to(device)
+    x = torch.randn(7, 4, 6).to(device)
+    with torch.inference_mode():
+        ours = module(x)[0]
+    torch.testing.assert_close(ours.cpu(), module(x)[0].detach().cpu())
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_a_hidden_state_of_the_wrong_size_gets_upstreams_error(device, name):
+    module = MODULES[name]().to(device)
+    state = torch.zeros(1, 3, 5, device=device)
+    with pytest.raises(RuntimeError, match="Expected hidden"):
+        module(torch.ones(7, 4, 6, device=device), (state, state) if name == "lstm" else state)
