@@ -158,15 +158,16 @@ void host_call(c10::DeviceIndex device, const F& function, const Args&... args) 
     function(detail::pooled(scope, args)...);
     return;
   }
-  MB_DEVICE_CHECK(device::host::send(
-      stream, device::host::make_work([device, function, aliases = std::tuple{detail::owned(args)...}] {
-        try {
-          detail::BackendKeysOnly keys;
-          std::apply(function, aliases);
-        } catch (...) {
-          runtime::record_exception(device, std::current_exception());
-        }
-      })));
+  auto work = device::host::make_work([device, function, aliases = std::tuple{detail::owned(args)...}] {
+    try {
+      detail::BackendKeysOnly keys;
+      std::apply(function, aliases);
+    } catch (...) {
+      runtime::record_exception(device, std::current_exception());
+    }
+  });
+  MB_DEVICE_CHECK(device::host::send(stream, std::move(work)));
+  if ((detail::on_cpu(args) || ...)) runtime::synchronize_stream(runtime::current_c10_stream(device));
 }
 
 }  // namespace mybackend::aten
