@@ -134,6 +134,10 @@ class HostLibrary final : public Library {
 
   at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                                       const ConvolutionParameters& p) const override {
+    // No backend of the CPU leaves the contiguous format unless one of the two asks for it.
+    if (input.suggest_memory_format() == at::MemoryFormat::Contiguous &&
+        weight.suggest_memory_format() == at::MemoryFormat::Contiguous)
+      return at::MemoryFormat::Contiguous;
     detail::AliasScope scope;
     detail::BackendKeysOnly keys;
     const Tensor& on_host = scope.alias(input);
