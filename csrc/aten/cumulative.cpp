@@ -71,11 +71,12 @@ void cumprod(const Tensor& result, const Tensor& self, int64_t dim) {
 
 }  // namespace
 
-Tensor& _logcumsumexp_out(const Tensor& self, int64_t dim, Tensor& out) {
+Tensor& _logcumsumexp_out(const Tensor& self, int64_t dim_given, Tensor& out) {
+  const int64_t dim = at::maybe_wrap_dim(dim_given, self.dim());
   at::native::resize_output(out, self.sizes());
   if (self.dim() == 0) return out.copy_(self);
   if (self.numel() == 0) return out;
-  run<kernels::cumulative_logsumexp>(self, at::maybe_wrap_dim(dim, self.dim()), out);
+  run<kernels::cumulative_logsumexp>(self, dim, out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/searchsorted.h>
@@ -166,7 +167,14 @@ void multinomial_with_replacement_kernel(Tensor& result, const Tensor& weights, 
   const auto type = weights.scalar_type() == c10::kDouble ? c10::kDouble : c10::kFloat;
   const Tensor cumulative = at::cumsum(weights, -1, type);
   const Tensor total = cumulative.narrow(-1, cumulative.size(-1) - 1, 1);
-  TORCH_CHECK(total.gt(0).all().item<bool>(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  const Tensor valid = weights.ge(0).logical_and_(at::isfinite(weights)).all().logical_and_(total.gt(0).all());
+  if (!valid.item<bool>()) {  // one look at the device; what is wrong is asked only then
+    constexpr const char* kInvalid = "invalid multinomial distribution (";
+    TORCH_CHECK(weights.ge(0).all().item<bool>(), kInvalid, "encountering probability entry < 0)");
+    TORCH_CHECK(at::isfinite(weights).all().item<bool>(), kInvalid,
+                "encountering probability entry = infinity or NaN)");
+    TORCH_CHECK(false, kInvalid, "sum of probabilities <= 0)");
+  }
   auto sizes = cumulative.sizes().vec();
   sizes.back() = samples;
   const Tensor targets = at::rand(sizes, generator, cumulative.options()).mul_(total);
