@@ -68,7 +68,7 @@ ARGUMENTS_ON_THE_CPU = frozenset({"tensor_split"})
 # Which of several equal elements these name is left open by upstream.
 INDEX_OF_EQUALS_UNDEFINED = frozenset({"kthvalue", "median", "mode", "nanmedian", "topk"})
 
-# Random where a probability among the arguments is neither 0 nor 1.
+# Random where a probability among the arguments (these by name, or any float by position) is neither 0 nor 1.
 DROPOUT_ARGUMENTS = ("dropout_p", "p")
 
 # Upstream's generators may offer hundreds of samples; the first ones hold every kind.
@@ -173,7 +173,8 @@ def _is_random(case: Case, sample: SampleInput) -> bool:
     if case.op.name in VALUES_UNDEFINED:
         return True
     if "dropout" in case.op.name or "attention" in case.op.name:
-        return any(sample.kwargs.get(name, 0) not in (0, 1) for name in DROPOUT_ARGUMENTS)
+        given = [*sample.args, *(sample.kwargs.get(name) for name in DROPOUT_ARGUMENTS)]
+        return any(isinstance(argument, float) and 0 < argument < 1 for argument in given)
     return False
 
 
