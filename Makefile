@@ -37,6 +37,7 @@ test: build ## the Python test suite
 
 cpp-test: build ## C++ tests of the layers under ATen, under ThreadSanitizer and AddressSanitizer
 	$(MAKE) -C test/cpp
+	$(MAKE) -C test/cpp/runtime PYTHON=$(abspath $(python))
 
 conformance: build ## all of upstream's OpInfo samples that `make test` takes a slice of
 	MYBACKEND_CONFORMANCE=full $(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
