@@ -36,6 +36,10 @@ def register(module: types.ModuleType) -> None:
 
     _patches.apply()
 
+    from mybackend.autograd import engine
+
+    engine.from_environment()
+
 
 def _check_build() -> None:
     if importlib.util.find_spec("mybackend._build_info") is None:

@@ -13,5 +13,6 @@ void bind_random(py::module_& m);
 void bind_graph(py::module_& m);
 void bind_fallback(py::module_& m);
 void bind_tensor(py::module_& m);
+void bind_engine(py::module_& m);
 
 }  // namespace mybackend::bindings

@@ -1,6 +1,7 @@
 #include "csrc/bindings/bind.h"
 #include "csrc/runtime/device.h"
 #include "csrc/runtime/errors.h"
+#include "csrc/runtime/first_use.h"
 
 namespace mybackend::bindings {
 namespace {
@@ -9,6 +10,16 @@ std::string describe(const device::Properties& p) {
   return c10::str("DeviceProperties(name='", p.name, "', major=", p.major, ", minor=", p.minor,
                   ", total_memory=", p.total_memory / (1 << 20), "MB, multi_processor_count=", p.multi_processor_count,
                   ")");
+}
+
+// The first use may happen in any thread and under any lock: Python's main thread calls back when it is free to.
+PyObject* first_use_callback = nullptr;
+
+int call_first_use(void*) {
+  PyObject* const result = PyObject_CallNoArgs(first_use_callback);
+  if (result == nullptr) PyErr_WriteUnraisable(first_use_callback);
+  Py_XDECREF(result);
+  return 0;
 }
 
 }  // namespace
@@ -53,6 +64,10 @@ void bind_device(py::module_& m) {
           return can != 0;
         }));
   m.def("is_initialized", [] { return runtime::any_context(); });
+  m.def("on_first_use", [](py::function callback) {
+    first_use_callback = callback.release().ptr();
+    runtime::on_first_context([] { Py_AddPendingCall(call_first_use, nullptr); });
+  });
   m.def("is_in_bad_fork", [] { return runtime::in_bad_fork(); });
 }
 

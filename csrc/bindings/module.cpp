@@ -10,4 +10,5 @@ PYBIND11_MODULE(_C, m) {
   bind_graph(m);
   bind_fallback(m);
   bind_tensor(m);
+  bind_engine(m);
 }

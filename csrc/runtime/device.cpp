@@ -9,6 +9,7 @@
 #include <string>
 
 #include "csrc/runtime/errors.h"
+#include "csrc/runtime/first_use.h"
 
 namespace mybackend::runtime {
 namespace {
@@ -41,6 +42,7 @@ const Discovery& discovery() noexcept {
 
 std::array<std::atomic<bool>, kMaxDevices> contexts;
 std::atomic<bool> some_context{false};
+std::atomic<void (*)()> first_context_callback{nullptr};
 std::atomic<bool> bad_fork{false};
 
 void note_fork_in_child() {
@@ -117,7 +119,13 @@ void mark_context(DeviceIndex device) {
       "Cannot re-initialize mybackend in forked subprocess. To use mybackend with multiprocessing, you must use "
       "the 'spawn' start method");
   if (contexts[device].exchange(true)) return;
-  if (!some_context.exchange(true)) pthread_atfork(nullptr, nullptr, note_fork_in_child);
+  if (some_context.exchange(true)) return;
+  pthread_atfork(nullptr, nullptr, note_fork_in_child);
+  if (auto* const callback = first_context_callback.load()) callback();
+}
+
+void on_first_context(void (*callback)()) {
+  first_context_callback = callback;
 }
 
 bool any_context() noexcept {

@@ -34,6 +34,7 @@ c10::Device GuardImpl::getDevice() const {
   return device_at(current_device());
 }
 void GuardImpl::setDevice(c10::Device device) const {
+  if (device.index() < -1) return;  // upstream's autograd engine: the device of a thread that has none
   exchange_device(index_of(device));
 }
 void GuardImpl::uncheckedSetDevice(c10::Device device) const noexcept {

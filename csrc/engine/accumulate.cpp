@@ -1,0 +1,45 @@
+#include "csrc/engine/accumulate.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/TensorSubclassLikeUtils.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace mybackend::engine {
+namespace {
+
+bool only_ours(const Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1;
+}
+
+bool can_take_sum(const Tensor& tensor) {
+  return !at::isTensorSubclassLike(tensor) && !tensor._is_zerotensor() && !tensor.is_nested() &&
+         tensor.is_non_overlapping_and_dense() && only_ours(tensor);
+}
+
+}  // namespace
+
+void accumulate_next(Tensor& sum, Tensor&& gradient) {
+  c10::OptionalDeviceGuard guard;
+  if (!sum.device().is_cpu()) guard.reset_device(sum.device());
+  const bool in_place = !at::GradMode::is_enabled();
+  if (sum.is_sparse()) {
+    // dense + sparse has a kernel, sparse + dense has none
+    if (in_place && !gradient.is_sparse() && gradient.is_contiguous() && only_ours(gradient)) {
+      gradient.add_(sum);
+      sum = std::move(gradient);
+    } else {
+      sum = gradient + sum;
+    }
+  } else if (in_place && gradient.is_sparse() && sum.is_contiguous() && only_ours(sum)) {
+    sum.add_(gradient);
+  } else if (in_place && !gradient.is_sparse() && !gradient.is_sparse_csr() && can_take_sum(sum)) {
+    sum.add_(gradient);
+  } else if (in_place && !gradient.is_sparse() && !gradient.is_sparse_csr() && can_take_sum(gradient)) {
+    gradient.add_(sum);
+    sum = std::move(gradient);
+  } else {
+    sum = sum + gradient;
+  }
+}
+
+}  // namespace mybackend::engine

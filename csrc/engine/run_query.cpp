@@ -1,0 +1,39 @@
+// What a run says of itself to code that its nodes and hooks call.
+
+#include "csrc/engine/run.h"
+
+namespace mybackend::engine {
+
+// Whether the node runs in this backward, or has its tensor hooks run because the caller gets its gradient.
+bool Run::will_run(const Node* node) const {
+  const uint32_t index = plan().find(node);
+  return index != Plan::kNone && (plan().entries[index].state & (kNeeded | kCaptured)) != 0;
+}
+
+// All nodes in the order in which one thread runs them, those that have run included.
+std::vector<Node*> Run::execution_order() const {
+  const auto& entries = plan().entries;
+  const auto runs = [&](uint32_t index) { return (entries[index].state & (kNeeded | kCaptured)) != 0; };
+  std::vector<uint32_t> waiting(entries.size());
+  for (const auto& edge : plan().edges) {
+    if (edge.target != Plan::kNone) ++waiting[edge.target];
+  }
+  for (const Edge& root : roots_) ++waiting[plan().find(root.function.get())];
+
+  core::ReadyHeap ready;
+  const auto arrive = [&](uint32_t index) {
+    if (--waiting[index] == 0 && runs(index)) ready.push({entries[index].sequence, 0, index, nullptr});
+  };
+  for (const Edge& root : roots_) arrive(plan().find(root.function.get()));
+  std::vector<Node*> order;
+  while (!ready.empty()) {
+    const auto& entry = entries[ready.pop().index];
+    order.push_back(entry.node);
+    for (uint32_t at = entry.edges_at; at != entry.edges_at + entry.edges; ++at) {
+      if (plan().edges[at].target != Plan::kNone) arrive(plan().edges[at].target);
+    }
+  }
+  return order;
+}
+
+}  // namespace mybackend::engine
