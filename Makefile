@@ -11,7 +11,7 @@ pip := $(python) -m pip --disable-pip-version-check install --quiet
 environment := $(VENV)/.installed-$(subst /,_,$(TORCH))
 export MAX_JOBS ?= $(JOBS)
 
-.PHONY: help build demo test cpp-test conformance lint format bench gpu-check coverage clean
+.PHONY: help build demo test cpp-test conformance nvcc-sources lint format bench gpu-check coverage clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,10 @@ cpp-test: build ## C++ tests of the layers under ATen, under ThreadSanitizer and
 
 conformance: build ## all of upstream's OpInfo samples that `make test` takes a slice of
 	MYBACKEND_CONFORMANCE=full $(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
+
+nvcc-sources: build ## every kernel that the tests of torch.compile generate, compiled for GPUs (needs nvcc, no GPU)
+	TORCHINDUCTOR_CACHE_DIR=$(abspath build)/compile-cache $(python) -m pytest test/compile
+	$(python) tools/compile_for_gpu.py build/compile-cache
 
 bench: build ## ours against torch CPU; JSON in benchmarks/results/
 	$(python) benchmarks/operators.py

@@ -33,7 +33,7 @@ try:
 
     _startup.load()
 
-    from mybackend import amp, graphs, memory, random, streams
+    from mybackend import _compile_hook, amp, graphs, memory, random, streams
     from mybackend.amp import get_amp_supported_dtype
     from mybackend.device import (
         _device_t as _device_t,
@@ -117,6 +117,7 @@ try:
     )
 
     _startup.register(_sys.modules[__name__])
+    _compile_hook.install()
 except Exception as error:
     if not _by_torch:
         raise
@@ -127,6 +128,7 @@ def __getattr__(name: str) -> object:
     # torch.utils.checkpoint reads this to decide whether there is random state to keep.
     if name == "_initialized":
         return is_initialized()
+    _compile_hook.inductor_attribute(name)
     raise AttributeError(f"module 'mybackend' has no attribute '{name}'")
 
 

@@ -27,6 +27,7 @@ def build(root: Path, package: Path) -> list[Path]:
         run_ninja(config, ["all"])
         installed = [_install(output, package / output.relative_to(config.out)) for output in outputs]
         _remove_stale(package, installed)
+        installed += [_install(header, package / "compile" / "prelude" / header.relative_to(root)) for header in _shared(root)]
         info, operators = package / "_build_info.py", package / "_operators.json"
         _write_if_changed(info, _build_info(config))
         _write_if_changed(operators, (config.generated / "operators.json").read_text())
@@ -42,6 +43,11 @@ def _install(source: Path, destination: Path) -> Path:
     shutil.copy2(source, temporary)
     temporary.replace(destination)
     return destination
+
+
+def _shared(root: Path) -> list[Path]:
+    """Headers of kernels that generated code includes too (mybackend/compile/prelude/special.h)."""
+    return [root / "csrc" / "kernels" / name for name in ("bessel.h", "error_function.h", "special.h")]
 
 
 def _remove_stale(package: Path, installed: list[Path]) -> None:

@@ -14,5 +14,6 @@ void bind_graph(py::module_& m);
 void bind_fallback(py::module_& m);
 void bind_tensor(py::module_& m);
 void bind_engine(py::module_& m);
+void bind_compile(py::module_& m);
 
 }  // namespace mybackend::bindings

@@ -11,4 +11,5 @@ PYBIND11_MODULE(_C, m) {
   bind_fallback(m);
   bind_tensor(m);
   bind_engine(m);
+  bind_compile(m);
 }

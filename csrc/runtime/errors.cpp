@@ -127,6 +127,8 @@ void throw_recorded_error(device::ErrorRecord* record) {
       TORCH_CHECK(false, "value ", values[0], " is out of range: expected ", values[1], " to ", values[2]);
     case device::kOutsideUnitInterval:
       TORCH_CHECK(false, "all elements of input should be between 0 and 1");
+    case device::kCompiledIndexOutOfRange:
+      TORCH_CHECK_INDEX(false, "index ", values[0], " is out of bounds for dimension with size ", values[1]);
     case device::kAssertion:
       TORCH_CHECK(false, message_of(values[0]));
     case device::kException: {

@@ -1,0 +1,70 @@
+"""Registers the device with Dynamo when Dynamo is imported, and with Inductor when Inductor asks for it.
+
+Dynamo has no hook for devices outside torch, so its module of device interfaces is watched for: a finder that
+knows that one module only, and leaves when it has been imported.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Sequence
+
+__all__ = ["inductor_attribute", "install"]
+
+WATCHED = "torch._dynamo.device_interface"
+
+
+def install() -> None:
+    if WATCHED in sys.modules:
+        _register()
+    else:
+        sys.meta_path.insert(0, _Finder())
+
+
+def inductor_attribute(name: str) -> None:
+    """Called for `torch.mybackend.Scheduling`, which Inductor asks for once, when it collects its backends.
+
+    Registers explicitly instead of answering: only so can the version that enters Inductor's cache keys be given.
+    """
+    if name == "Scheduling" and "torch._inductor.codegen.common" in sys.modules:
+        from mybackend.compile.registration import register_backend
+
+        register_backend()
+
+
+def _register() -> None:
+    from mybackend.compile.registration import register_interface
+
+    register_interface()
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != WATCHED:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """The module's own loader, with our registration after it."""
+
+    def __init__(self, original: importlib.abc.Loader) -> None:
+        self._original = original
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return self._original.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        self._original.exec_module(module)
+        _register()

@@ -1,0 +1,64 @@
+"""dtypes in generated code: how a dtype is stored, what it is computed in, and how a constant of it is written."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+__all__ = ["LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype"]
+
+STORED: dict[torch.dtype, str] = {
+    torch.bool: "bool",
+    torch.int8: "mb_i8",
+    torch.uint8: "mb_u8",
+    torch.int16: "short",
+    torch.uint16: "mb_u16",
+    torch.int32: "int",
+    torch.uint32: "mb_u32",
+    torch.int64: "mb_i64",
+    torch.uint64: "mb_u64",
+    torch.float16: "mb_f16",
+    torch.bfloat16: "mb_bf16",
+    torch.float32: "float",
+    torch.float64: "double",
+}
+LOW_PRECISION = (torch.float16, torch.bfloat16)
+
+
+def compute_dtype(dtype: torch.dtype) -> torch.dtype:
+    """16-bit floating-point numbers are loaded into float and rounded when stored."""
+    return torch.float32 if dtype in LOW_PRECISION else dtype
+
+
+def c_type(dtype: torch.dtype) -> str:
+    """The C++ type values of `dtype` are computed in."""
+    try:
+        return STORED[compute_dtype(dtype)]
+    except KeyError:
+        raise NotImplementedError(f"mybackend.compile generates no code for {dtype}") from None
+
+
+def c_constant(value: bool | int | float, dtype: torch.dtype) -> str:
+    dtype = compute_dtype(dtype)
+    if dtype == torch.bool:
+        return "true" if value else "false"
+    if dtype.is_floating_point:
+        value = float(value)
+        if math.isnan(value):
+            text = "MB_NAN"
+        elif math.isinf(value):
+            text = "MB_INF" if value > 0 else "-MB_INF"
+        elif dtype == torch.float32:
+            return repr(value) + "f" if abs(value) < 3.4e38 else f"float({value!r})"
+        else:
+            return repr(value)
+        return f"{c_type(dtype)}({text})"
+    value = int(value)
+    if dtype == torch.uint64:
+        return f"{value % 2**64}ull"
+    if value == -(2**63):
+        return "mb_i64(0x8000000000000000ull)"
+    if dtype == torch.int32 and value != -(2**31):
+        return str(value)
+    return f"{c_type(dtype)}({value}ll)"

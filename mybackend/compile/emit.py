@@ -1,0 +1,306 @@
+"""The text of a kernel's body, in one of three forms (the loops are those of prelude/loops.h):
+
+elements  no reduction: rows of items, the inner loop over neighbours
+rows      a reduction whose elements are neighbours: one item at a time, the inner loop over the reduction
+lanes     a reduction whose items are neighbours: tiles of items, and a loop over the tile for each element of the
+          reduction. Values that cross from one such loop to another are kept in arrays of lanes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import sympy
+from torch._inductor.codegen.common import IndentedBuffer
+from torch._inductor.virtualized import V as virtualized
+
+from mybackend.compile.loops import LONGEST_SUM, Walk
+from mybackend.compile.reductions import Accumulator
+from mybackend.compile.segments import Segment
+
+__all__ = ["Form", "emit"]
+
+V: Any = virtualized
+
+DEFINED = re.compile(r"^\s*(?:const )?(\w+) (tmp\d+) =", re.MULTILINE)
+USED = re.compile(r"\btmp\d+\b")
+TOKEN = re.compile(r"\$(\w+)\$")
+
+# Terms that a lane adds up before the total is added to the whole's.
+LONGEST_SERIAL_SUM = 512
+
+# A reduction over this few elements is better vectorised over its items, even where those are no neighbours.
+SHORT_REDUCTION = 8
+MANY_ITEMS = 64
+
+
+class Form(IntEnum):
+    """How items are spread over threads; the numbers are those of runtime::LaunchShape."""
+
+    ELEMENTS = 0
+    ROWS = 1
+    LANES = 2
+
+
+def emit(kernel: Any) -> str:
+    kernel.form = _choose(kernel)
+    writer = {Form.ELEMENTS: _elements, Form.ROWS: _rows, Form.LANES: _lanes}[kernel.form]
+    code = IndentedBuffer()
+    writer(kernel, code)
+    return str(code.getvalue())
+
+
+def _choose(kernel: Any) -> Form:
+    if not kernel.features.is_reduction():
+        return Form.ELEMENTS
+    sizevars = V.graph.sizevars
+    items = sizevars.optimization_hint(kernel.features.numel, fallback=1)
+    if items == 1 or any(segment.serial for segment in kernel.segments):
+        return Form.ROWS
+    length = sizevars.optimization_hint(kernel.features.reduction_numel, fallback=1 << 20)
+    if length <= SHORT_REDUCTION and items >= MANY_ITEMS:
+        return Form.LANES
+    along_items = sum(_is_neighbour(kernel, index, of_loop=False) for index in kernel.accesses)
+    along_reduction = sum(_is_neighbour(kernel, index, of_loop=True) for index in kernel.accesses)
+    return Form.LANES if along_items > along_reduction else Form.ROWS
+
+
+def _is_neighbour(kernel: Any, index: sympy.Expr, of_loop: bool) -> bool:
+    """Whether the next item (or the next element of the reduction) is next in memory."""
+    for symbol in index.free_symbols:
+        entry = kernel.range_tree_nodes.get(symbol)
+        if entry is not None and entry.root.is_loop == of_loop and entry.divisor == 1:
+            step = sympy.expand(index.subs(symbol, symbol + 1) - index)
+            if V.graph.sizevars.statically_known_equals(step, 1):
+                return True
+    return False
+
+
+def _tree(kernel: Any, is_loop: bool) -> Any:
+    return next(tree for tree in kernel.range_trees if tree.is_loop == is_loop)
+
+
+def _resolve(text: str, values: dict[str, str]) -> str:
+    """Replaces `$name$`; accumulators that are not mentioned are scalars."""
+    return TOKEN.sub(lambda match: values.get(match.group(1), match.group(1)), text)
+
+
+def _declare_checks(code: IndentedBuffer, segment: Segment) -> None:
+    for check in segment.checks:
+        code.writeline(f"mb_u64 {check.name} = 0;")
+
+
+def _report_checks(code: IndentedBuffer, segment: Segment) -> None:
+    for check in segment.checks:
+        code.writeline(f"mb_report_outside(mb_error, {check.name}, {check.size});")
+
+
+def _block(code: IndentedBuffer, *parts: Any) -> None:
+    """`{`, the parts (lines or text) one level deeper, `}`; the opening line has been written."""
+    with code.indent():
+        for part in parts:
+            code.splice(part) if isinstance(part, (str, IndentedBuffer)) else code.writelines(part)
+    code.writeline("}")
+
+
+# -- elements
+
+
+def _elements(kernel: Any, code: IndentedBuffer) -> None:
+    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
+    code.writeline(f"MB_ROWS(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
+    with code.indent():
+        code.writelines(walk.row_lines("p.row"))
+        for segment in kernel.segments:
+            _declare_checks(code, segment)
+            code.writeline(f"MB_SIMD({segment.clauses(scalars=False)})")
+            code.writeline(f"MB_COLUMNS({walk.column}, p) {{")
+            _block(code, walk.column_lines("p.row"), _resolve(segment.lines.getvalue(), {"once": ""}))
+            _report_checks(code, segment)
+    code.writeline("}")
+
+
+# -- rows
+
+
+def _rows(kernel: Any, code: IndentedBuffer) -> None:
+    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
+    code.writeline(f"MB_BLOCKS({walk.flat}, {walk.tree.prefix}numel) {{")
+    with code.indent():
+        code.writelines(walk.flat_lines())
+        for segment in kernel.segments:
+            _declare_checks(code, segment)
+            if segment.is_loop:
+                _row_loop(kernel, code, segment)
+            else:
+                code.splice(_resolve(segment.lines.getvalue(), {"once": "MB_ONCE "}))
+            _report_checks(code, segment)
+    code.writeline("}")
+
+
+def _row_loop(kernel: Any, code: IndentedBuffer, segment: Segment) -> None:
+    accumulators = [a for r in segment.reductions for a in r.accumulators]
+    if segment.in_lanes:
+        values = {a.name: f"{a.name}[lane]" for a in accumulators}
+        for a in accumulators:
+            code.writeline(f"{a.type} {a.name}[MB_LANES];")
+        if accumulators:
+            code.writeline("for (int lane = 0; lane < MB_LANES; lane++) {")
+            first = {"first": "mb_i64(MB_FIRST_LANE + lane)"}
+            _block(code, [f"{a.name}[lane] = {_resolve(a.initial, first)};" for a in accumulators])
+    else:
+        values = {}
+        code.writelines([f"{a.type} {a.name} = {a.initial};" for a in accumulators])
+    _loop_over_reduction(kernel, code, segment, _resolve(segment.lines.getvalue(), values))
+    for r in segment.reductions:
+        if r.preamble is not None:
+            code.writeline(r.preamble)
+        for variable, value in r.results:
+            text = value.format(*r.combine)
+            code.writeline(f"const {kernel.variable_type(variable)} {variable} = {text};")
+    code.splice(_resolve(segment.after.getvalue(), {"once": "MB_ONCE "}))
+
+
+def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, lines: str) -> None:
+    sums = [a for r in segment.reductions for a in r.accumulators if a.is_inexact and not segment.in_lanes]
+    walk = Walk(kernel, _tree(kernel, is_loop=True), segment.entries, longest=LONGEST_SUM if sums else None)
+    numel, row = f"{walk.tree.prefix}numel", "q.row"
+    simd = f"MB_SIMD({segment.clauses(scalars=not segment.in_lanes)})"
+    if segment.in_lanes:
+        code.writeline(f"MB_LOOP_TILES(q, {numel}, {walk.length_text()}) {{")
+        with code.indent():
+            code.writelines(walk.row_lines(row))
+            code.writelines([simd, "MB_EACH_LANE(lane, q) {"])
+            column = f"const mb_index {walk.column} = q.first + lane;"
+            _block(code, [column, *walk.column_lines(row)], lines)
+        code.writeline("}")
+    elif walk.row_length is None:
+        code.writelines([simd, f"MB_LOOP({walk.flat}, {numel}) {{"])
+        _block(code, walk.column_lines(row), lines)
+    else:
+        code.writeline(f"MB_LOOP_ROWS(q, {numel}, {walk.length_text()}) {{")
+        with code.indent():
+            code.writelines(walk.row_lines(row))
+            # The row's own sums, under the names of the whole's.
+            code.writelines([f"{a.type} {a.name}_whole = {a.name};" for a in sums])
+            code.writelines([f"{a.name} = {a.initial};" for a in sums])
+            code.writelines([simd, f"MB_LOOP_COLUMNS({walk.column}, q) {{"])
+            _block(code, walk.column_lines(row), lines)
+            code.writelines([f"{a.name} += {a.name}_whole;" for a in sums])
+        code.writeline("}")
+
+
+# -- lanes
+
+
+@dataclass
+class Piece:
+    """One loop over the lanes of a tile: its text, and where it stands."""
+
+    text: str
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    clauses: str = ""
+    serial: list[str] | None = None  # lines of the loop over the reduction around it, if any
+    sums: list[Accumulator] = field(default_factory=list)  # accumulators to which that loop adds in parts
+
+    def defined(self) -> dict[str, str]:
+        return {name: of for of, name in DEFINED.findall(self.text)}
+
+
+def _lanes(kernel: Any, code: IndentedBuffer) -> None:
+    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
+    pieces = [piece for segment in kernel.segments for piece in _pieces(kernel, segment)]
+    carried = _carried(pieces)
+    code.writeline(f"MB_TILES(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
+    with code.indent():
+        code.writelines(walk.row_lines("p.row"))
+        for segment in kernel.segments:
+            for a in (a for r in segment.reductions for a in r.accumulators):
+                code.writeline(f"{a.type} {a.name}[MB_LANES];")
+        code.writelines([f"{of} {name}_lanes[MB_LANES];" for name, of in carried.items()])
+        columns = [f"const mb_index {walk.column} = p.first + lane;", *walk.column_lines("p.row")]
+        for piece in pieces:
+            code.writelines(piece.before)
+            if piece.serial is not None:
+                _serial_loop(kernel, code, piece, columns, carried)
+            else:
+                _over_lanes(code, piece, columns, carried)
+            code.writelines(piece.after)
+    code.writeline("}")
+
+
+def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
+    tree = _tree(kernel, is_loop=True)
+    in_parts = piece.sums and V.graph.sizevars.optimization_hint(tree.numel, fallback=1 << 20) > LONGEST_SERIAL_SUM
+    end = f"{tree.prefix}numel"
+    if in_parts:
+        code.writeline(f"MB_PARTS(part, {end}, {LONGEST_SERIAL_SUM}) {{")
+        code.writelines([f"{a.type} {a.name}_whole[MB_LANES];" for a in piece.sums])
+        code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
+        _block(code, [f"{a.name}_whole[lane] = {a.name}[lane]; {a.name}[lane] = {a.initial};" for a in piece.sums])
+        code.writeline(f"MB_PART({tree.name}, part, {end}, {LONGEST_SERIAL_SUM}) {{")
+    else:
+        code.writeline(f"MB_SERIAL({tree.name}, {end}) {{")
+    with code.indent():
+        code.writelines(piece.serial or [])
+        _over_lanes(code, piece, columns, carried)
+    code.writeline("}")
+    if in_parts:
+        code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
+        _block(code, [f"{a.name}[lane] += {a.name}_whole[lane];" for a in piece.sums])
+        code.writeline("}")
+
+
+def _over_lanes(code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
+    defined = piece.defined()
+    used = sorted(set(USED.findall(piece.text)) - set(defined), key=lambda name: int(name[3:]))
+    imports = [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
+    exports = [f"{name}_lanes[lane] = {name};" for name in defined if name in carried and piece.serial is None]
+    code.writelines([f"MB_SIMD({piece.clauses})", "MB_EACH_LANE(lane, p) {"])
+    _block(code, columns, imports, piece.text, exports)
+
+
+def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
+    before = [f"mb_u64 {check.name} = 0;" for check in segment.checks]
+    after = [f"mb_report_outside(mb_error, {check.name}, {check.size});" for check in segment.checks]
+    clauses = segment.clauses(scalars=False)
+    if not segment.is_loop:
+        return [Piece(_resolve(segment.lines.getvalue(), {"once": ""}), before, after, clauses)]
+    accumulators = [a for r in segment.reductions for a in r.accumulators]
+    lanes = {a.name: f"{a.name}[lane]" for a in accumulators}
+    pieces = []
+    if accumulators:
+        initial = [f"{a.name}[lane] = {_resolve(a.initial, {'first': '0ll'})};" for a in accumulators]
+        pieces.append(Piece("\n".join(initial)))
+    serial = Walk(kernel, _tree(kernel, is_loop=True), segment.entries).flat_lines()
+    sums = [a for a in accumulators if a.is_inexact]
+    pieces.append(Piece(_resolve(segment.lines.getvalue(), lanes), before, after, clauses, serial, sums))
+    results = [
+        f"const {kernel.variable_type(variable)} {variable} = "
+        + value.format(*(f"{a.name}[lane]" for a in r.accumulators))
+        + ";"
+        for r in segment.reductions
+        for variable, value in r.results
+    ]
+    stores = _resolve(segment.after.getvalue(), {"once": ""})
+    if results or stores:
+        pieces.append(Piece("\n".join([*results, stores])))
+    return pieces
+
+
+def _carried(pieces: list[Piece]) -> dict[str, str]:
+    """Variables of one loop over lanes that a later one uses, with their types."""
+    known: dict[str, str] = {}
+    carried: dict[str, str] = {}
+    for piece in pieces:
+        defined = piece.defined()
+        for name in USED.findall(piece.text):
+            if name not in defined and name in known:
+                carried[name] = known[name]
+        if piece.serial is None:
+            known.update(defined)
+    return carried

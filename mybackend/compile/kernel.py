@@ -1,0 +1,249 @@
+"""One fused kernel: Inductor's operations become C++ lines, collected in segments; emit.py makes the text of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import sympy
+import torch
+from torch._inductor.codegen.common import CSE, CSEVariable, DeferredLine, IndentedBuffer, PythonPrinter
+from torch._inductor.codegen.simd import SIMDKernel
+from torch._inductor.codegen.triton_utils import should_unwrap_unspec_arg
+from torch._inductor.utils import sympy_subs
+from torch._inductor.virtualized import V as virtualized
+from torch.utils._ordered_set import OrderedSet
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from mybackend.compile.c_types import LOW_PRECISION, STORED, c_type, compute_dtype
+from mybackend.compile.emit import emit
+from mybackend.compile.overrides import Overrides
+from mybackend.compile.printer import index_text
+from mybackend.compile.reductions import Accumulator, make_reduction
+from mybackend.compile.segments import BoundsCheck, Segment
+from mybackend.compile.signature import Signature, call_arguments
+
+__all__ = ["Kernel"]
+
+V: Any = virtualized
+
+
+class TypedCSE(CSE):
+    """Common subexpressions in variables of the dtype's own C++ type, so that arithmetic of int8 and bool is ATen's."""
+
+    def newvar(self, bounds: Any = None, dtype: Any = None, shape: Any = None) -> CSEVariable:
+        self.prefix = f"const {c_type(dtype)} " if isinstance(dtype, torch.dtype) else "const auto "
+        return super().newvar(ValueRanges.unknown() if bounds is None else bounds, dtype, shape)
+
+
+class Kernel(SIMDKernel):
+    overrides = Overrides
+    suffix = ";"
+    newvar_prefix = "const auto "
+    # Declared by the base class.
+    compute: Any
+    inside_reduction: bool
+    _load_mask: Any
+    kexpr = staticmethod(index_text)
+    sexpr = staticmethod(index_text)
+    pexpr = PythonPrinter().doprint
+
+    def __init__(self, tiling: dict[str, sympy.Expr], **options: Any) -> None:
+        super().__init__(tiling, **options)
+        self.cse = TypedCSE(self.newvar_prefix, self.suffix)
+        # All lines go into one buffer in program order: the compiler moves loads and stores better than we could.
+        self.loads = self.stores = self.compute
+        self.segments: list[Segment] = []
+        self.segment = Segment(is_loop=self.inside_reduction, lines=self.compute)
+        self.item_entries: list[Any] = []  # index variables of the items, in order of first use
+        self.accesses: list[sympy.Expr] = []  # indices of loads and stores inside reduction loops
+        self.messages: list[str] = []  # of assertions
+        self.can_fail = False
+        self.uses_special_functions = False
+        self._numbers = itertools.count()
+        self._kept: OrderedSet[CSEVariable] = OrderedSet()  # variables that outlive their segment
+        self._within: dict[sympy.Symbol, sympy.Symbol] = {}  # checked index -> the same, made safe to use
+
+    def dtype_to_str(self, dtype: torch.dtype) -> str:
+        return STORED[dtype]
+
+    # -- memory
+
+    def load(self, name: str, index: sympy.Expr) -> CSEVariable:
+        pointer = self.args.input(name)
+        dtype = V.graph.get_dtype(name)
+        held = compute_dtype(dtype)
+        if should_unwrap_unspec_arg(name):  # a 0-d CPU tensor is passed by value
+            return self.cse.generate(self.compute, f"{c_type(dtype)}({pointer})", dtype=held, shape=())
+        element = f"{pointer}[{self._index(index)}]"
+        text = f"mb_load({element})" if dtype in LOW_PRECISION else element
+        return self.cse.generate(self.compute, text, dtype=held, shape=())
+
+    def store(self, name: str, index: sympy.Expr, value: CSEVariable, mode: Any = None) -> None:
+        element = f"{self.args.output(name)}[{self._index(index)}]"
+        converted = self._stored(value, V.graph.get_dtype(name))
+        if mode is None:
+            line = f"{element} = {converted};"
+        elif mode == "atomic_add":
+            line = f"mb_atomic_add(&{element}, {converted});"
+        else:
+            raise NotImplementedError(f"mybackend.compile has no store of mode '{mode}'")
+        # In a kernel with a reduction, one thread of the block stores what is the same in all.
+        once = "$once$" if self.features.is_reduction() and not self.inside_reduction else ""
+        self.compute.writeline(DeferredLine(name, once + line))
+
+    def store_reduction(self, name: str, index: sympy.Expr, value: CSEVariable) -> None:
+        prior, self.inside_reduction = self.inside_reduction, False
+        try:
+            element = f"{self.args.output(name)}[{self._index(index)}]"
+        finally:
+            self.inside_reduction = prior
+        line = f"$once${element} = {self._stored(value, V.graph.get_dtype(name))};"
+        self.segment.after.writeline(DeferredLine(name, line))
+
+    def _index(self, index: sympy.Expr) -> str:
+        index = sympy_subs(self.prepare_indexing(index), self._within)
+        if self.inside_reduction:
+            self.accesses.append(index)
+        return str(self.index_to_str(index))
+
+    def _stored(self, value: CSEVariable, dtype: torch.dtype) -> str:
+        same = value.dtype == dtype and dtype not in LOW_PRECISION
+        return str(value) if same else f"mb_to<{STORED[dtype]}>::from({value})"
+
+    # -- control
+
+    @contextlib.contextmanager
+    def masked_by(self, mask: CSEVariable) -> Iterator[None]:
+        prior, self._load_mask = self._load_mask, str(mask)
+        prior_within = dict(self._within)
+        try:
+            yield
+        finally:
+            self._load_mask, self._within = prior, prior_within
+
+    @contextlib.contextmanager
+    def swap_buffers(self, lb: IndentedBuffer, cb: Any = None, sb: Any = None) -> Iterator[None]:
+        # Loads and compute are one buffer here, and a masked body may not store.
+        with super().swap_buffers(lb, lb, sb):
+            yield
+
+    def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
+        """An index outside [0, size) is remembered and 0 used instead; it is reported after the loop."""
+        if not (lower or upper):
+            return
+        self.can_fail = True
+        check = BoundsCheck(f"outside{next(self._numbers)}", self.index_to_str(size))
+        self.segment.checks.append(check)
+        safe = f"{expr}_in{next(self._numbers)}"
+        index = self.index_to_str(expr)
+        self.compute.writeline(f"const mb_u64 {safe}_out = mb_outside({index}, {check.size});")
+        self.compute.writeline(f"{check.name} = {safe}_out > {check.name} ? {safe}_out : {check.name};")
+        self.compute.writeline(f"const mb_i64 {safe} = {safe}_out == 0ull ? mb_i64({index}) : 0ll;")
+        self._within[expr] = sympy.Symbol(safe, integer=True, nonnegative=True)
+
+    def device_assert_async(self, cond: Any, msg: str) -> None:
+        self.can_fail = True
+        if msg not in self.messages:
+            self.messages.append(msg)
+        number = f"message{self.messages.index(msg)}"
+        self.compute.writeline(f"if (!({cond})) mb_report(mb_error, MB_ERROR_ASSERTION, {number}, 0);")
+
+    def bucketize(
+        self,
+        values: CSEVariable,
+        boundaries: tuple[str, sympy.Expr, sympy.Expr, sympy.Expr],
+        boundary_indices: CSEVariable,
+        indexing_dtype: torch.dtype,
+        right: bool,
+        sorter: tuple[str, sympy.Expr] | None = None,
+        sorter_indices: CSEVariable | None = None,
+    ) -> CSEVariable:
+        name, count, _, stride = boundaries
+        arguments = [
+            str(values), self.args.input(name), self.index_to_str(count), str(boundary_indices),
+            self.index_to_str(stride), "true" if right else "false",
+        ]  # fmt: skip
+        if sorter is not None:
+            arguments += [self.args.input(sorter[0]), str(sorter_indices), self.index_to_str(sorter[1])]
+        text = f"mb_bucketize<{c_type(indexing_dtype)}>({', '.join(arguments)})"
+        return self.cse.generate(self.compute, text, dtype=indexing_dtype, shape=())
+
+    # -- reductions
+
+    def new_accumulator(self, of: str, initial: str, operator: str | None) -> Accumulator:
+        return Accumulator(f"acc{next(self._numbers)}", of, initial, operator)
+
+    def flat_reduction_index(self) -> str:
+        return next(str(tree.name) for tree in self.range_trees if tree.is_reduction)
+
+    def reduction(self, dtype: torch.dtype, src_dtype: torch.dtype, reduction_type: str, value: Any) -> Any:
+        key = (src_dtype, reduction_type, value)
+        if key in self.cse.reduction_cache:
+            return self.cse.reduction_cache[key]
+        if self._load_mask:
+            raise NotImplementedError("mybackend.compile: a reduction inside a masked expression")
+        reduction = make_reduction(self, dtype, src_dtype, reduction_type, value)
+        self.segment.reductions.append(reduction)
+        self.compute.writelines(reduction.updates)
+        results = tuple(variable for variable, _ in reduction.results)
+        self._kept.update(results)
+        result = results if len(results) > 1 else results[0]
+        self.cse.reduction_cache[key] = result
+        return result
+
+    def variable_type(self, variable: CSEVariable) -> str:
+        assert variable.dtype is not None
+        return c_type(variable.dtype)
+
+    # -- index variables and segments
+
+    def codegen_iteration_ranges_entry(self, entry: Any) -> None:
+        entries = self.segment.entries if entry.root.is_loop else self.item_entries
+        if entry not in entries:
+            entries.append(entry)
+
+    def codegen_body(self) -> None:
+        """Ends the segment; called where a loop over a reduction begins or ends, and at the end."""
+        ended = self.segment
+        if ended:
+            self.segments.append(ended)
+        if ended.is_loop:
+            self.cse.invalidate(self._kept)
+            for tree in self.range_trees:
+                if tree.is_loop:
+                    tree.cache_clear()
+        else:
+            self._kept.update(self.cse.varname_map.values())
+        self._within = {}
+        self.compute = self.loads = self.stores = IndentedBuffer()
+        # disable_reduction() ends a loop before it leaves it and ends what follows before it enters the next.
+        self.segment = Segment(is_loop=not ended.is_loop and self.features.is_reduction(), lines=self.compute)
+
+    # -- the whole
+
+    def codegen_kernel(self, name: str = "KERNEL_NAME") -> str:
+        self.codegen_body()
+        body = emit(self)
+        self.signature = Signature(self)
+        return self.signature.source(name, body)
+
+    def call_kernel(self, name: str, node: Any = None, deallocate_ws: bool = True) -> None:
+        wrapper = V.graph.wrapper_code
+        for workspace in self.args.workspace_args:
+            wrapper.generate_workspace_allocation(workspace)
+        arguments, types = call_arguments(self, name)
+        device = V.graph.get_current_device_or_throw()
+        wrapper.generate_kernel_call(name, arguments, triton=False, arg_types=types, device=device)
+        if deallocate_ws:
+            self.deallocate_workspaces()
+
+    def codegen_nan_check(self) -> None:
+        wrapper = V.graph.wrapper_code
+        _, call_args, _, arg_types = self.args.python_argdefs()
+        for argument, arg_type in zip(call_args, arg_types, strict=True):
+            if isinstance(arg_type, torch.dtype) and arg_type.is_floating_point:
+                wrapper.writeline(f"assert not {argument}.isnan().any().item()")
+                wrapper.writeline(f"assert not {argument}.isinf().any().item()")

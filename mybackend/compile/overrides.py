@@ -1,0 +1,352 @@
+"""Inductor's pointwise operations as C++ expressions over typed variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+from torch._inductor import config
+from torch._inductor.codegen.common import CSEVariable, IndentedBuffer, OpOverrides
+from torch._inductor.utils import get_bounds_index_expr
+from torch._inductor.virtualized import OpsValue, ops
+from torch._inductor.virtualized import V as virtualized
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+from mybackend.compile.c_types import LOW_PRECISION, STORED, c_constant, c_type, compute_dtype
+from mybackend.compile.printer import wide_text
+
+__all__ = ["Overrides"]
+
+V: Any = virtualized
+
+
+def _dtype(value: Any) -> torch.dtype:
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        raise AssertionError(f"mybackend.compile: {value} has no dtype")
+    return compute_dtype(dtype)
+
+
+def _joined(*values: Any) -> torch.dtype:
+    dtypes = [value.dtype for value in values if isinstance(value, CSEVariable) and value.dtype is not None]
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = torch.promote_types(result, dtype)
+    return compute_dtype(result)
+
+
+def _as(value: Any, dtype: torch.dtype) -> str:
+    """The operand in `dtype`: a variable of another type is converted, a Python number becomes a constant."""
+    if isinstance(value, CSEVariable):
+        return str(value) if value.dtype is not None and compute_dtype(value.dtype) == dtype else _cast(value, dtype)
+    if isinstance(value, (bool, int, float)):
+        return c_constant(value, dtype)
+    return f"{c_type(dtype)}({value})"
+
+
+def _cast(value: Any, dtype: torch.dtype) -> str:
+    return f"mb_to<{c_type(dtype)}>::from({value})"
+
+
+def _unary(function: str) -> Any:
+    def override(x: Any) -> str:
+        return f"{function}({x})"
+
+    return staticmethod(override)
+
+
+def _binary(function: str) -> Any:
+    """A function of two operands of the same type."""
+
+    def override(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
+
+    return staticmethod(override)
+
+
+def _special(function: str, of: Any) -> Any:
+    """A function of prelude/special.h."""
+    override = of(function).__func__
+
+    def special(*operands: Any) -> Any:
+        V.kernel.uses_special_functions = True
+        return override(*operands)
+
+    return staticmethod(special)
+
+
+def _fits_in_32_bits(expr: sympy.Expr) -> bool:
+    bounds = bound_sympy(expr, {s: _symbol_bounds(s) for s in expr.free_symbols})
+    try:
+        return bool(bounds.lower >= -(2**31) and bounds.upper < 2**31)
+    except TypeError:
+        return False
+
+
+def _symbol_bounds(symbol: sympy.Symbol) -> ValueRanges[Any]:
+    entry = V.kernel.range_tree_nodes.get(symbol)
+    if entry is not None and isinstance(entry.length, (int, sympy.Integer)):
+        return ValueRanges(0, int(entry.length) - 1)
+    return ValueRanges.unknown_int() if symbol.is_integer else ValueRanges.unknown()
+
+
+class Overrides(OpOverrides):
+    # -- constants, indices, conversions
+
+    @staticmethod
+    def constant(value: bool | int | float, dtype: torch.dtype) -> str:
+        return c_constant(value, dtype)
+
+    @staticmethod
+    def index_expr(expr: sympy.Expr, dtype: torch.dtype) -> Any:
+        kernel = V.kernel
+        prepared = kernel.prepare_indexing(expr)
+        index_dtype = kernel.get_index_dtype_as_torch_dtype()
+        if expr.is_integer and (index_dtype == torch.int64 or _fits_in_32_bits(prepared)):
+            text, held = kernel.index_to_str(prepared), index_dtype
+        else:
+            text = wide_text(kernel.rename_indexing(prepared))
+            held = torch.int64 if expr.is_integer else torch.float64
+        variable = kernel.cse.generate(kernel.compute, text, bounds=get_bounds_index_expr(expr), dtype=held)
+        return variable if held == dtype else ops.to_dtype(variable, dtype)
+
+    @staticmethod
+    def value_expr(expr: sympy.Expr, dtype: torch.dtype) -> Any:
+        kernel = V.kernel
+        text = wide_text(kernel.rename_indexing(kernel.prepare_indexing(expr)))
+        held = torch.int64 if expr.is_integer else torch.float64
+        variable = kernel.cse.generate(kernel.compute, text, bounds=get_bounds_index_expr(expr), dtype=held)
+        return variable if held == dtype else ops.to_dtype(variable, dtype)
+
+    @staticmethod
+    def to_dtype(
+        x: Any, dtype: torch.dtype, src_dtype: torch.dtype | None = None, use_compute_types: bool = True
+    ) -> str:
+        if dtype in LOW_PRECISION:
+            rounds = not use_compute_types or config.emulate_precision_casts
+            return f"mb_round_to<{STORED[dtype]}>({x})" if rounds else f"float({x})"
+        return _cast(x, dtype)
+
+    @staticmethod
+    def to_dtype_bitcast(x: Any, dtype: torch.dtype, src_dtype: torch.dtype) -> str:
+        stored = f"mb_to<{STORED[src_dtype]}>::from({x})"
+        return f"mb_load(mb_bits<{STORED[dtype]}>({stored}))"
+
+    # -- control
+
+    @staticmethod
+    def masked(mask: CSEVariable, body: Any, other: Any) -> Any:
+        """Nothing of the body is executed where the mask is false: its loads may be out of bounds there."""
+        kernel = V.kernel
+        inner = IndentedBuffer()
+        with kernel.swap_buffers(inner), kernel.masked_by(mask):
+            result = body()
+        dtype = _dtype(result)
+        variable = kernel.cse.newvar(dtype=dtype, shape=result.shape)
+        kernel.compute.writeline(f"{c_type(dtype)} {variable} = {_as(other, dtype)};")
+        kernel.compute.writeline(f"if ({mask}) {{")
+        with kernel.compute.indent():
+            kernel.compute.splice(inner)
+            kernel.compute.writeline(f"{variable} = {_as(_unwrapped(result), dtype)};")
+        kernel.compute.writeline("}")
+        return variable
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return f"{condition} ? {_as(x, dtype)} : {_as(y, dtype)}"
+
+    # -- arithmetic
+
+    @staticmethod
+    def relu(x: Any) -> str:
+        zero = c_constant(0, _dtype(x))
+        return f"{x} < {zero} ? {zero} : {x}"
+
+    @staticmethod
+    def abs(x: Any) -> str:
+        dtype = _dtype(x)
+        if dtype.is_floating_point:
+            return f"mb_fabs({x})"
+        return f"{x}" if dtype in (torch.bool, torch.uint8) else f"{x} < 0 ? -{x} : {x}"
+
+    @staticmethod
+    def neg(x: Any) -> str:
+        return f"-{x}"
+
+    @staticmethod
+    def sign(x: Any) -> str:
+        return f"({x} > 0) - ({x} < 0)"
+
+    @staticmethod
+    def signbit(x: Any) -> str:
+        return f"mb_signbit({x})"
+
+    @staticmethod
+    def truediv(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        dtype = dtype if dtype.is_floating_point else torch.float32
+        return f"{_as(x, dtype)} / {_as(y, dtype)}"
+
+    div_rn = truediv
+
+    @staticmethod
+    def int_truediv(x: Any, y: Any) -> str:
+        return f"float(double({x}) / double({y}))"
+
+    @staticmethod
+    def mod(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        function = "mb_fmod" if dtype.is_floating_point else f"mb_truncmod<{c_type(dtype)}>"
+        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
+
+    fmod = mod
+
+    @staticmethod
+    def remainder(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return (
+            f"mb_remainder<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
+            if not dtype.is_floating_point
+            else (f"mb_remainder({_as(x, dtype)}, {_as(y, dtype)})")
+        )
+
+    @staticmethod
+    def floordiv(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        function = "mb_floordiv" if dtype.is_floating_point else f"mb_floordiv<{c_type(dtype)}>"
+        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
+
+    @staticmethod
+    def truncdiv(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return f"mb_truncdiv<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
+
+    @staticmethod
+    def pow(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        function = "mb_pow" if dtype.is_floating_point else f"mb_integer_power<{c_type(dtype)}>"
+        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
+
+    @staticmethod
+    def maximum(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return f"mb_maximum<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
+
+    @staticmethod
+    def minimum(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        return f"mb_minimum<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
+
+    fmaximum, fminimum = maximum, minimum
+
+    @staticmethod
+    def fma(x: Any, y: Any, z: Any) -> str:
+        return f"{x} * {y} + {z}"
+
+    @staticmethod
+    def mul_rn(x: Any, y: Any) -> str:
+        return f"{x} * {y}"
+
+    @staticmethod
+    def reciprocal(x: Any) -> str:
+        return f"{c_type(_dtype(x))}(1) / {x}"
+
+    @staticmethod
+    def ldexp(x: Any, n: Any) -> str:
+        return f"mb_ldexp({x}, int({n}))"
+
+    @staticmethod
+    def frexp(x: Any) -> Any:
+        kernel = V.kernel
+        cached = kernel.cse.try_get(f"frexp({x})")
+        if cached is not None:
+            return cached
+        dtype = _dtype(x)
+        mantissa, exponent = kernel.cse.newvar(dtype=dtype), kernel.cse.newvar(dtype=torch.int32)
+        kernel.compute.writeline(f"int {exponent} = 0;")
+        kernel.compute.writeline(f"const {c_type(dtype)} {mantissa} = mb_frexp({x}, &{exponent});")
+        kernel.cse.put(f"frexp({x})", (mantissa, exponent))
+        return mantissa, exponent
+
+    # -- comparison and logic
+
+    @staticmethod
+    def isnan(x: Any) -> str:
+        return f"{x} != {x}"
+
+    @staticmethod
+    def isinf(x: Any) -> str:
+        return f"mb_fabs({x}) == {c_constant(float('inf'), _dtype(x))}"
+
+    @staticmethod
+    def logical_not(x: Any) -> str:
+        return f"!{x}"
+
+    @staticmethod
+    def logical_and(x: Any, y: Any) -> str:
+        return f"({x} != 0) & ({y} != 0)"
+
+    @staticmethod
+    def logical_or(x: Any, y: Any) -> str:
+        return f"({x} != 0) | ({y} != 0)"
+
+    @staticmethod
+    def logical_xor(x: Any, y: Any) -> str:
+        return f"({x} != 0) != ({y} != 0)"
+
+    @staticmethod
+    def bitwise_not(x: Any) -> str:
+        return f"!{x}" if _dtype(x) == torch.bool else f"~{x}"
+
+    bitwise_left_shift = _binary("mb_shift_left")
+    bitwise_right_shift = _binary("mb_shift_right")
+
+    # -- random numbers
+
+    @staticmethod
+    def load_seed(name: str, offset: Any) -> Any:
+        return ops.load(name, sympy.Integer(offset))
+
+    @staticmethod
+    def rand(seed: Any, offset: Any) -> str:
+        return f"mb_rand({seed}, {offset})"
+
+    @staticmethod
+    def randn(seed: Any, offset: Any) -> str:
+        return f"mb_randn({seed}, {offset})"
+
+    @staticmethod
+    def randint64(seed: Any, offset: Any, low: Any, high: Any) -> str:
+        return f"mb_randint64({seed}, {offset}, {low}, {high})"
+
+    # -- functions
+
+    rsqrt = _unary("mb_rsqrt")
+    sigmoid = _unary("mb_sigmoid")
+    round = _unary("mb_rint")
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.value if isinstance(value, OpsValue) else value
+
+
+for _name in (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    "asin", "acos", "atan", "asinh", "acosh", "atanh", "floor", "ceil", "trunc", "erf", "erfc", "lgamma",
+):  # fmt: skip
+    setattr(Overrides, _name, _unary(f"mb_{_name}"))
+for _name in (
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "erfcx", "erfinv", "i0", "i0e", "i1",
+    "i1e", "log_ndtr", "modified_bessel_k0", "modified_bessel_k1", "ndtr", "ndtri", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1", "spherical_bessel_j0",
+):  # fmt: skip
+    setattr(Overrides, _name, _special(f"mb_{_name}", _unary))
+for _name, _function in {
+    "igamma": "igamma", "igammac": "igammac", "gammainc": "igamma", "gammaincc": "igammac", "zeta": "zeta",
+}.items():  # fmt: skip
+    setattr(Overrides, _name, _special(f"mb_{_function}", _binary))
+for _name in ("atan2", "hypot", "copysign", "nextafter"):
+    setattr(Overrides, _name, _binary(f"mb_{_name}"))

@@ -1,0 +1,44 @@
+"""Every write of this package into torch._inductor, each with the torch in which it may go.
+
+They are needed because Inductor decides by lists of device names that a backend outside torch cannot extend.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from torch._inductor import scheduler, utils
+from torch._inductor.virtualized import NullHandler, V
+
+__all__ = ["apply"]
+
+DEVICE = "mybackend"
+
+
+def apply() -> None:
+    join_gpu_types()
+    exempt_from_triton()
+
+
+def join_gpu_types() -> None:
+    """A device that is not in this list is taken for a CPU.
+
+    `cpu_scalar * device_tensor` is then lowered to a CPU kernel that reads device memory, and there are no device
+    guards, no user streams and no reordering of loops after fusion. Needed until `is_gpu` asks the device interface
+    (pull request 190326; not in torch 2.14).
+    """
+    utils.get_gpu_type()  # caches its answer, which asserts that at most one type of the list is available
+    if DEVICE not in utils.GPU_TYPES:
+        utils.GPU_TYPES.append(DEVICE)
+
+
+def exempt_from_triton() -> None:
+    """The scheduler wants Triton for every type of that list but "mps". Needed as long as joining it is."""
+    original = scheduler.has_triton
+
+    @functools.wraps(original)
+    def has_triton() -> bool:
+        ours = not isinstance(V.graph, NullHandler) and DEVICE in V.graph.device_types
+        return ours or bool(original())
+
+    scheduler.has_triton = has_triton

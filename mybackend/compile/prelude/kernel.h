@@ -1,0 +1,12 @@
+// What every generated source includes.
+#pragma once
+
+#include "platform.h"
+#include "numbers.h"
+#include "loops.h"
+#include "maths.h"
+#include "arithmetic.h"
+#include "reduce.h"
+#include "atomic.h"
+#include "random.h"
+#include "search.h"

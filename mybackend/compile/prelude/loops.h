@@ -1,0 +1,108 @@
+// Loops over the items of a kernel, the same words on both sides.
+//
+//   MB_ROWS(p, numel, length)       items in rows of `length`: p.row, and columns p.first to p.last of it
+//     MB_COLUMNS(column, p)         each column: a loop that vectorises on the host, one item per thread on the GPU
+//   MB_TILES(p, numel, length)      the same in pieces of at most MB_LANES columns, for outer reductions
+//     MB_EACH_LANE(lane, p)         each column of the piece; a lane's accumulator is acc[lane]
+//   MB_BLOCKS(item, numel)           one item at a time: on the GPU one for each block of threads
+//   MB_LOOP(r, numel)               elements of a reduction, shared out among the threads of a block
+//   MB_LOOP_ROWS(q, numel, length)  the same in rows; MB_LOOP_COLUMNS(r, q) inside
+//   MB_LOOP_TILES(q, numel, length) the same in pieces of lanes; MB_EACH_LANE(lane, q) inside
+//   MB_SERIAL(r, numel)             elements of a reduction one after another, in every thread
+//   MB_PARTS(part, numel, length)   the same in parts; MB_PART(r, part, numel, length) inside
+//   MB_ONCE                         once for each block
+//
+// `mb_index` is int where every index of the kernel fits, else mb_i64; the kernel defines it.
+#pragma once
+
+#include "platform.h"
+
+#if MB_GPU
+#define MB_LANES 1
+#define MB_ONCE if (threadIdx.x == 0)
+#define MB_THREAD (mb_i64(blockIdx.x) * blockDim.x + threadIdx.x)
+#define MB_THREADS (mb_i64(gridDim.x) * blockDim.x)
+#else
+#define MB_LANES 64
+#define MB_ONCE
+#endif
+
+template <class I>
+struct mb_run {
+  I row, first, last;
+  I numel, length;
+#if MB_GPU
+  mb_i64 at, step;
+  MB_FN mb_run over(I numel, I length, mb_i64 start, mb_i64 step) {
+    mb_run run;
+    run.numel = numel;
+    run.length = length;
+    run.at = start;
+    run.step = step;
+    return run;
+  }
+  __device__ __forceinline__ bool next() {
+    if (at >= numel) return false;
+    row = I(at) / length;
+    first = I(at) - row * length;
+    last = first + 1;
+    at += step;
+    return true;
+  }
+#else
+  I at, end, most;
+  MB_FN mb_run over(I numel, I length, mb_i64 begin, mb_i64 end, I most) {
+    mb_run run;
+    run.numel = numel;
+    run.length = length;
+    run.at = I(begin);
+    run.end = I(end);
+    run.most = most;
+    return run;
+  }
+  inline __attribute__((always_inline)) bool next() {
+    if (at >= end) return false;
+    row = length >= numel ? 0 : at / length;
+    first = at - row * length;
+    I count = length - first < end - at ? length - first : end - at;
+    count = count < most ? count : most;
+    last = first + count;
+    at += count;
+    return true;
+  }
+#endif
+};
+
+#if MB_GPU
+#define MB_ROWS(p, numel, length) \
+  for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, MB_THREAD, MB_THREADS); p.next();)
+#define MB_TILES(p, numel, length) MB_ROWS(p, numel, length)
+#define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)
+#define MB_EACH_LANE(lane, p) for (int lane = 0; lane < 1; lane++)
+#define MB_BLOCKS(item, numel) for (mb_index item = blockIdx.x; item < numel; item += gridDim.x)
+#define MB_LOOP(r, numel) for (mb_index r = threadIdx.x; r < numel; r += blockDim.x)
+#define MB_LOOP_ROWS(q, numel, length) \
+  for (mb_run<mb_index> q = mb_run<mb_index>::over(numel, length, threadIdx.x, blockDim.x); q.next();)
+#define MB_LOOP_TILES(q, numel, length) MB_LOOP_ROWS(q, numel, length)
+#define MB_FIRST_LANE threadIdx.x
+#else
+#define MB_MOST mb_index(~(mb_index(1) << (sizeof(mb_index) * 8 - 1)))
+#define MB_ROWS(p, numel, length) \
+  for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_MOST); p.next();)
+#define MB_TILES(p, numel, length) \
+  for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_LANES); p.next();)
+#define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)
+#define MB_EACH_LANE(lane, p) for (int lane = 0; lane < int(p.last - p.first); lane++)
+#define MB_BLOCKS(item, numel) for (mb_index item = mb_index(mb_begin); item < mb_index(mb_end); item++)
+#define MB_LOOP(r, numel) for (mb_index r = 0; r < numel; r++)
+#define MB_LOOP_ROWS(q, numel, length) \
+  for (mb_run<mb_index> q = mb_run<mb_index>::over(numel, length, 0, numel, MB_MOST); q.next();)
+#define MB_LOOP_TILES(q, numel, length) \
+  for (mb_run<mb_index> q = mb_run<mb_index>::over(numel, length, 0, numel, MB_LANES); q.next();)
+#define MB_FIRST_LANE 0
+#endif
+#define MB_LOOP_COLUMNS(r, q) MB_COLUMNS(r, q)
+#define MB_SERIAL(r, numel) for (mb_index r = 0; r < numel; r++)
+#define MB_PARTS(part, numel, length) for (mb_index part = 0; part < numel; part += length)
+#define MB_PART(r, part, numel, length) \
+  for (mb_index r = part; r < (numel - part < length ? numel : part + length); r++)

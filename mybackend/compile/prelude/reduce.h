@@ -1,0 +1,145 @@
+// Reductions: how two partial results combine, and how the partial results of lanes and threads become one.
+//
+// mb_all<Op>(x) is the combination over the block's threads, the same value in each of them; mb_all<Op>(lanes) first
+// combines an array of MB_LANES. On the host a block is one thread.
+#pragma once
+
+#include "numbers.h"
+#include "loops.h"
+
+struct mb_add {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return a + b;
+  }
+};
+struct mb_multiply {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return a * b;
+  }
+};
+struct mb_exclusive_or {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return a ^ b;
+  }
+};
+struct mb_or {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return a | b;
+  }
+};
+struct mb_larger {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return b > a ? b : a;
+  }
+};
+struct mb_smaller {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return b < a ? b : a;
+  }
+};
+
+// An extreme value with its index. NaN beats every number; among equals the lowest index wins.
+template <class T>
+struct mb_found {
+  T value;
+  mb_i64 index;
+};
+template <bool kLargest>
+struct mb_extreme {
+  template <class T>
+  MB_FN bool beats(T a, T b) {
+    return kLargest ? a > b : a < b;
+  }
+  template <class T>
+  MB_FN mb_found<T> of(mb_found<T> a, mb_found<T> b) {
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    const bool second = b.index < a.index;
+    const bool take = a_nan ? b_nan && second : b_nan || beats(b.value, a.value) || (b.value == a.value && second);
+    return take ? b : a;
+  }
+  // Whether the next value of a lane, which comes with a larger index, replaces what the lane holds.
+  template <class T>
+  MB_FN bool replaces(T value, T held) {
+    return beats(value, held) || ((value != value) & (held == held));
+  }
+};
+typedef mb_extreme<true> mb_largest;
+typedef mb_extreme<false> mb_smallest;
+
+// Mean, sum of squared differences from it, and count (or weight); combined as in Chan, Golub and LeVeque (1979).
+template <class T>
+struct mb_moments {
+  T mean, m2, weight;
+};
+struct mb_combine_moments {
+  template <class T>
+  MB_FN mb_moments<T> of(mb_moments<T> a, mb_moments<T> b) {
+    const T weight = a.weight + b.weight;
+    const T delta = b.mean - a.mean;
+    const T share = weight == T(0) ? T(0) : b.weight / weight;
+    mb_moments<T> all;
+    all.mean = a.mean + delta * share;
+    all.m2 = a.m2 + b.m2 + delta * delta * a.weight * share;
+    all.weight = weight;
+    return all;
+  }
+};
+
+#if MB_GPU
+// A tree in shared memory, for any number of threads up to 1024 and any type.
+template <class Op, class T>
+MB_FN T mb_all(T x) {
+  __shared__ __align__(16) unsigned char bytes[1024 * sizeof(T)];
+  T* held = reinterpret_cast<T*>(bytes);
+  held[threadIdx.x] = x;
+  __syncthreads();
+  for (unsigned count = blockDim.x; count > 1;) {
+    const unsigned half = (count + 1) / 2;
+    if (threadIdx.x + half < count) held[threadIdx.x] = Op::of(held[threadIdx.x], held[threadIdx.x + half]);
+    __syncthreads();
+    count = half;
+  }
+  const T all = held[0];
+  __syncthreads();
+  return all;
+}
+#else
+template <class Op, class T>
+MB_FN T mb_all(T x) {
+  return x;
+}
+#endif
+
+template <class Op, class T, int kLanes>
+MB_FN T mb_all(T (&lanes)[kLanes]) {
+  T all = lanes[0];
+  for (int lane = 1; lane < kLanes; lane++) all = Op::of(all, lanes[lane]);
+  return mb_all<Op>(all);
+}
+
+// Lanes kept as separate arrays, which is what vectorises.
+template <class Op, class T, class I, int kLanes>
+MB_FN mb_found<T> mb_all_found(T (&values)[kLanes], I (&indices)[kLanes]) {
+  mb_found<T> all = {values[0], mb_i64(indices[0])};
+  for (int lane = 1; lane < kLanes; lane++) all = Op::of(all, mb_found<T>{values[lane], mb_i64(indices[lane])});
+  return mb_all<Op>(all);
+}
+template <class T, int kLanes>
+MB_FN mb_moments<T> mb_all_moments(T (&mean)[kLanes], T (&m2)[kLanes], T (&weight)[kLanes]) {
+  mb_moments<T> all = {mean[0], m2[0], weight[0]};
+  for (int lane = 1; lane < kLanes; lane++)
+    all = mb_combine_moments::of(all, mb_moments<T>{mean[lane], m2[lane], weight[lane]});
+  return mb_all<mb_combine_moments>(all);
+}
+
+// Extremes of floating-point numbers are kept apart from a count of NaNs, so that both are plain reductions.
+template <class T>
+MB_FN T mb_or_nan(T extreme, T nans) {
+  return nans > T(0) ? T(MB_NAN) : extreme;
+}

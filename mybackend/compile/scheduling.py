@@ -1,0 +1,48 @@
+"""What Inductor's scheduler asks of the backend: features, tiling, and the definition of a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from torch._inductor import config
+from torch._inductor.codegen.common import BackendFeature
+from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
+from torch._inductor.virtualized import V as virtualized
+from torch.utils._ordered_set import OrderedSet
+
+from mybackend.compile.kernel import Kernel
+
+__all__ = ["Scheduling"]
+
+V: Any = virtualized
+
+
+class Scheduling(SIMDScheduling):
+    kernel_type = Kernel
+
+    @classmethod
+    def get_backend_features(cls, device: Any) -> OrderedSet[BackendFeature]:
+        return OrderedSet([BackendFeature.INPLACE_BUFFERS, BackendFeature.TUPLE_REDUCTION, BackendFeature.BUCKETIZE])
+
+    @classmethod
+    def get_tiling_and_scores(
+        cls, node_schedule: Any, numel: Any, reduction_numel: Any = sympy.S.One, coalesce_analysis: Any = None
+    ) -> tuple[Any, Any]:
+        """One range of items and one of the reduction; loops.py cuts them into rows."""
+        return cls.create_tiling([numel], [reduction_numel]), None
+
+    def define_kernel(self, src_code: str, node_schedule: Any, kernel: Any) -> str:
+        wrapper = V.graph.wrapper_code
+        known = wrapper.src_to_kernel.get(src_code)
+        if known is not None:
+            return str(known)
+        fused = get_fused_kernel_name(node_schedule, config.triton.descriptive_names)
+        name = "_".join(["mb", fused, wrapper.next_kernel_suffix()])
+        wrapper.src_to_kernel[src_code] = name
+        origins, detailed = get_kernel_metadata(node_schedule, wrapper)
+        wrapper.add_kernel(
+            name, src_code.replace("KERNEL_NAME", name), kernel.signature.launch_plan(), f"{origins}\n{detailed}"
+        )
+        return name

@@ -1,0 +1,127 @@
+"""A kernel's parameters: its C++ signature, the entry of the host build, and what the launcher must know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from torch._inductor.codegen.common import SizeArg, TensorArg, WorkspaceArg
+from torch._inductor.codegen.triton_utils import should_unwrap_unspec_arg
+from torch._inductor.virtualized import V as virtualized
+
+from mybackend.compile.c_types import STORED
+
+__all__ = ["Signature", "call_arguments"]
+
+V: Any = virtualized
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`kind` is the launcher's: 'p' a tensor's memory, 'i' an integer, 'd' a floating-point number."""
+
+    type: str
+    name: str
+    kind: str
+
+    def from_slot(self, position: int) -> str:
+        if self.kind == "p":
+            return f"static_cast<{self.type.replace(' __restrict__', '')}>(slots[{position}].pointer)"
+        return f"slots[{position}].{'integer' if self.kind == 'i' else 'real'}"
+
+
+def _extents(kernel: Any) -> list[Any]:
+    return [tree for tree in kernel.range_trees if not tree.is_reduction or kernel.features.is_reduction()]
+
+
+def _is_static(size: Any) -> bool:
+    return isinstance(size, (int, sympy.Integer))
+
+
+class Signature:
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self.parameters = [*_arguments(kernel)]
+        self.extents = _extents(kernel)
+        for tree in self.extents:
+            if not _is_static(tree.numel):
+                self.parameters.append(Parameter("mb_i64", f"{tree.prefix}extent", "i"))
+
+    def source(self, name: str, body: str) -> str:
+        kernel = self.kernel
+        messages = [Parameter("mb_i64", f"message{i}", "i") for i in range(len(kernel.messages))]
+        error = Parameter("mb_errors*", "mb_error", "p")
+        parameters = [error, *self.parameters, *messages]
+        listed = ", ".join(f"{p.type} {p.name}" for p in parameters)
+        passed = ", ".join(p.from_slot(i) for i, p in enumerate(parameters))
+        index = "int" if kernel.index_dtype == "int" else "mb_i64"
+        lines = ['#include "special.h"'] if kernel.uses_special_functions else []
+        lines += [f"MB_KERNEL {name}(MB_SPAN {listed}) {{", f"  typedef {index} mb_index;"]
+        for tree in self.extents:
+            extent = str(int(tree.numel)) if _is_static(tree.numel) else f"mb_index({tree.prefix}extent)"
+            qualifier = "constexpr" if _is_static(tree.numel) else "const"
+            lines.append(f"  {qualifier} mb_index {tree.prefix}numel = {extent};")
+        lines += [f"  {line}" for line in body.splitlines()]
+        lines += [
+            "}",
+            "#if !MB_GPU",
+            f'extern "C" __attribute__((visibility("default"))) void {name}_run(const mb_slot* slots, mb_i64 begin, '
+            "mb_i64 end) {",
+            f"  {name}(begin, end, {passed});",
+            "}",
+            "#endif",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def launch_plan(self) -> tuple[str, list[int], list[int], int, bool, list[str]]:
+        """Arguments of load_kernels(...).kernel after the name: see runtime::LaunchPlan."""
+        kernel = self.kernel
+        positions = {p.name: i for i, p in enumerate(self.parameters)}
+
+        def product(is_reduction: bool) -> list[int]:
+            return [
+                int(tree.numel) if _is_static(tree.numel) else -1 - positions[f"{tree.prefix}extent"]
+                for tree in self.extents
+                if tree.is_reduction == is_reduction
+            ]
+
+        kinds = "".join(p.kind for p in self.parameters)
+        return kinds, product(False), product(True), int(kernel.form), kernel.can_fail, kernel.messages
+
+
+def _arguments(kernel: Any) -> list[Parameter]:
+    """What Inductor passes. Memory that is written is not `restrict` where another argument may be the same memory."""
+    definitions, _, arguments, _ = kernel.args.python_argdefs()
+    parameters = []
+    for definition, argument in zip(definitions, arguments, strict=True):
+        name = definition.name
+        if isinstance(argument, TensorArg):
+            if should_unwrap_unspec_arg(argument.buffer):
+                floating = argument.dtype.is_floating_point
+                parameters.append(Parameter("double" if floating else "mb_i64", name, "d" if floating else "i"))
+                continue
+            alone = not kernel.mutations and not name.startswith("in_out")
+            const = "const " if name.startswith("in_ptr") else ""
+            parameters.append(Parameter(f"{const}{STORED[argument.dtype]}*{' __restrict__' * alone}", name, "p"))
+        elif isinstance(argument, WorkspaceArg):
+            parameters.append(Parameter("unsigned char*", name, "p"))
+        elif isinstance(argument, SizeArg):
+            integer = getattr(argument.expr, "is_integer", True)
+            parameters.append(Parameter("mb_i64" if integer else "double", name, "i" if integer else "d"))
+        else:
+            raise NotImplementedError(f"mybackend.compile: an argument of kind {type(argument).__name__}")
+    return parameters
+
+
+def call_arguments(kernel: Any, name: str) -> tuple[list[Any], list[Any]]:
+    """The arguments of a call in the order of the parameters, and their types."""
+    _, arguments, _, types = kernel.args.python_argdefs()
+    arguments, types = list(arguments), list(types)
+    for tree in _extents(kernel):
+        if _is_static(tree.numel):
+            continue
+        symbolic = isinstance(tree.numel, sympy.Symbol)
+        arguments.append(tree.numel if symbolic else V.graph.wrapper_code.generate_numel_expr(name, tree))
+        types.append(type(tree.numel))
+    return arguments, types

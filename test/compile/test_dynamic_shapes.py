@@ -1,0 +1,43 @@
+"""One compilation for many sizes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+CASES = {
+    "softmax": (lambda x: (x + 1).softmax(-1), [(4, 5), (33, 70), (7, 129)]),
+    "layer norm of columns": (lambda x: (x - x.mean(0)) * x.var(0).rsqrt(), [(4, 5), (33, 70), (70, 129)]),
+    "view and cat": (lambda x: torch.cat([x.view(-1), x.t().reshape(-1)]) * x.size(0), [(4, 6), (33, 70)]),
+    "broadcast": (lambda x: x[:, None, :] + x[None, :, :] * x.shape[1], [(4, 6), (20, 30)]),
+    "pooling": (lambda x: F.avg_pool2d(x[None, None], 2), [(6, 8), (33, 70)]),
+    "large sum": (lambda x: x.sum(), [(400, 500), (900, 400)]),
+    "argmax": (lambda x: (x.argmax(0), x.argmax(1), x.argmax()), [(40, 50), (90, 41)]),
+    "index": (lambda x: x[torch.arange(x.shape[0] - 1, -1, -1, device=x.device)], [(4, 6), (33, 70)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_compilation_serves_all_sizes(device, name):
+    function, shapes = CASES[name]
+    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    compiled = torch.compile(function, backend=counter, dynamic=True, fullgraph=True)
+    for shape in shapes:
+        x = torch.randn(shape)
+        actual = torch.utils._pytree.tree_map(torch.Tensor.cpu, compiled(x.to(device)))
+        torch.testing.assert_close(actual, function(x), rtol=1e-4, atol=1e-4)
+    assert counter.frame_count == 1
+
+
+def test_a_size_that_is_only_known_when_the_code_runs(device):
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+
+        def function(n):
+            size = n.item()
+            torch._check(size >= 0)
+            return torch.zeros(size + 3, device=n.device) + 1
+
+        compiled = torch.compile(function, fullgraph=True)
+        for n in (2, 9):
+            assert torch.equal(compiled(torch.tensor(n, device=device)).cpu(), torch.ones(n + 3))

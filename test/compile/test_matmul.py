@@ -1,0 +1,34 @@
+"""Matrix products, convolutions and attention: called from compiled code, with what follows them fused."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+
+def test_a_product_with_its_epilogue(agree):
+    agree(lambda x, w: (x @ w).relu() + 1, torch.randn(33, 70), torch.randn(70, 16), grad=True, rtol=1e-4, atol=1e-4)
+
+
+def test_a_linear_layer_with_gelu(agree):
+    x, w, b = torch.randn(33, 70), torch.randn(16, 70), torch.randn(16)
+    agree(lambda x, w, b: F.gelu(F.linear(x, w, b)), x, w, b, grad=True, rtol=1e-4, atol=1e-4)
+
+
+def test_a_batched_product(agree):
+    agree(lambda a, b: torch.bmm(a, b).softmax(-1), torch.randn(3, 9, 7), torch.randn(3, 7, 5), rtol=1e-4, atol=1e-5)
+
+
+def test_convolution(agree):
+    x, w, b = torch.randn(2, 3, 12, 13), torch.randn(4, 3, 3, 3), torch.randn(4)
+    agree(lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(), x, w, b, grad=True, rtol=1e-4, atol=1e-3)
+
+
+def test_attention(agree):
+    q, k, v = (torch.randn(1, 3, 11, 70) for _ in range(3))
+    agree(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_tuned_by_measuring(agree):
+    options = {"max_autotune": True}
+    agree(lambda x, w: (x @ w).tanh(), torch.randn(33, 70), torch.randn(70, 16), options=options, rtol=1e-4, atol=1e-4)
