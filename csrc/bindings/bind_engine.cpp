@@ -9,6 +9,7 @@ void bind_engine(py::module_& m) {
   engine::Engine::get();  // remembers the stock engine, so before anything replaces it
   install_python_hooks();
   bind_engine_queries(m);
+  bind_engine_settings(m);
   static PyMethodDef run_backward_definition = {"run_backward",
                                                 reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run_backward)),
                                                 METH_VARARGS | METH_KEYWORDS, nullptr};

@@ -9,7 +9,8 @@
 
 #include "csrc/engine/accumulate.h"
 #include "csrc/engine/anomaly.h"
-#include "csrc/engine/run.h"
+#include "csrc/engine/shared.h"
+#include "csrc/engine/trace.h"
 #include "csrc/engine/validate.h"
 
 namespace mybackend::engine {
@@ -38,14 +39,22 @@ bool may_run_python(Node& node) {
          (node.sequence_nr() == UINT64_MAX && node.tensor_post_acc_grad_hooks() != nullptr);
 }
 
+int64_t bytes_of(const variable_list& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.defined() && tensor.has_storage() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+      bytes += static_cast<int64_t>(tensor.nbytes());
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
-void Run::take_arguments(const Entry& entry, variable_list& arguments) {
-  arguments.clear();
-  if (entry.state & kCrossing) {
-    const uint32_t index = static_cast<uint32_t>(&entry - workspace_->plan.entries.data());
-    auto& buffer = crossing(index);
-    for (auto& gradient : buffer.buffer) arguments.push_back(std::move(gradient));
+void Run::take_arguments(uint32_t index, variable_list& arguments) {
+  const Entry& entry = plan().entries[index];
+  if (shared_ && shared_->keeps_order()) {
+    for (uint32_t i = 0; i < entry.inputs; ++i) arguments.push_back(shared_->take_sum(entry.inputs_at + i));
     return;
   }
   Tensor* const first = workspace_->inputs.data() + entry.inputs_at;
@@ -57,6 +66,8 @@ void Run::take_arguments(const Entry& entry, variable_list& arguments) {
 bool Run::capture(Entry& entry, variable_list& arguments, Node& node) {
   const bool runs = entry.state & kNeeded;
   if (!runs) call_tensor_hooks(node, arguments);
+  if (!(entry.state & kCaptured)) return runs;
+  const auto lock = lock_if_shared();
   const auto& captures = workspace_->captures;
   const uint32_t index = static_cast<uint32_t>(&entry - workspace_->plan.entries.data());
   for (auto at = std::lower_bound(captures.begin(), captures.end(), Capture{index, 0, 0});
@@ -89,10 +100,8 @@ void Run::restore_thread_state() {
   at::ThreadLocalState::setThreadLocalState(graph_task_->thread_locals_);
 }
 
-void Run::evaluate_recorded(uint32_t index) {
-  RECORD_FUNCTION(c10::str("autograd::engine::evaluate_function: ", workspace_->plan.entries[index].node->name()),
-                  c10::ArrayRef<const c10::IValue>());
-  evaluate(index);
+std::unique_lock<std::mutex> Run::lock_if_shared() {
+  return shared_ ? std::unique_lock<std::mutex>(shared_->mutex) : std::unique_lock<std::mutex>();
 }
 
 void Run::evaluate(uint32_t index) {
@@ -100,14 +109,23 @@ void Run::evaluate(uint32_t index) {
   Node& node = *entry.node;
   auto& thread = this_thread();
   thread.node = &node;
+  const uint32_t lane = lane_of(entry);
+  if (seats_ && !shared_) {
+    scheduler().sit(lane, [&] { InterruptCheck(*thread.interrupt, /*at_once=*/true).poll(); });
+    if (observer_) thread.seat_ns = now_ns();
+  }
 
   std::optional<c10::Stream> stream;
-  if (entry.state >> kLaneShift) stream = node.stream();
+  if (lane != core::Scheduler::kCpu) stream = node.stream();
   const c10::OptionalStreamGuard stream_guard(stream);
-  if (entry.state & kCrossing) wait_for_producers(index, stream);
 
-  variable_list arguments = std::move(workspace_->arguments);
-  take_arguments(entry, arguments);
+  variable_list arguments = std::move(thread.arguments);
+  arguments.clear();
+  if (entry.state & kCrossing) {
+    take_crossing(index, arguments, stream);
+  } else {
+    take_arguments(index, arguments);
+  }
   const bool python = may_run_python(node);
   bool runs = true;
   if (!targets_.empty()) {
@@ -125,24 +143,30 @@ void Run::evaluate(uint32_t index) {
         if (options_.create_graph) assign_parent(node, outputs, first_made);
       }
       arguments.clear();
-      deliver(entry, node, outputs);
+      if (observer_) thread.bytes_made = bytes_of(outputs);
+      if (shared_) {
+        deliver_shared(index, node, outputs);
+      } else {
+        deliver(index, node, outputs);
+      }
     } else if (stream) {
       leave_on_stream(*stream);
     }
   }
   arguments.clear();
-  workspace_->arguments = std::move(arguments);
+  thread.arguments = std::move(arguments);
+  thread.node = nullptr;
   if (python || at::GradMode::is_enabled() != options_.create_graph) restore_thread_state();
 }
 
-void Run::deliver(const Entry& entry, Node& node, variable_list& outputs) {
+void Run::deliver(uint32_t index, Node& node, variable_list& outputs) {
   auto& workspace = *workspace_;
+  const Entry entry = workspace.plan.entries[index];
   const size_t count = std::min<size_t>(outputs.size(), entry.edges);
-  const uint32_t edges_at = entry.edges_at;
   std::optional<c10::Stream> stream;
   if (accelerator_) stream = node.stream();
   for (size_t i = 0; i < count; ++i) {
-    const Plan::Edge edge = workspace.plan.edges[edges_at + i];
+    const Plan::Edge edge = workspace.plan.edges[entry.edges_at + i];
     if (edge.target == Plan::kNone) continue;
     if (accelerator_) {
       deliver_between_streams(edge.target, edge.place, node, std::move(outputs[i]), stream);
@@ -151,6 +175,29 @@ void Run::deliver(const Entry& entry, Node& node, variable_list& outputs) {
     }
     if (--workspace.plan.entries[edge.target].waiting == 0) make_ready(edge.target);
   }
+}
+
+void Run::deliver_shared(uint32_t index, Node& node, variable_list& outputs) {
+  auto& workspace = *workspace_;
+  const Entry entry = workspace.plan.entries[index];
+  const size_t count = std::min<size_t>(outputs.size(), entry.edges);
+  std::optional<c10::Stream> stream;
+  if (accelerator_) stream = node.stream();
+  c10::SmallVector<uint32_t, 8> ready;
+  {
+    const std::lock_guard<std::mutex> lock(shared_->mutex);
+    for (size_t i = 0; i < count; ++i) {
+      const Plan::Edge edge = workspace.plan.edges[entry.edges_at + i];
+      if (edge.target == Plan::kNone) continue;
+      if (accelerator_) {
+        deliver_between_streams(edge.target, edge.place, node, std::move(outputs[i]), stream);
+      } else {
+        shared_->arrive(edge.place, index, std::move(outputs[i]));
+      }
+      if (--workspace.plan.entries[edge.target].waiting == 0) ready.push_back(edge.target);
+    }
+  }
+  for (const uint32_t target : ready) make_ready(target);
 }
 
 }  // namespace mybackend::engine

@@ -34,8 +34,8 @@ class Interrupt {
 
 class InterruptCheck {
  public:
-  explicit InterruptCheck(Interrupt& shared)
-      : shared_(shared), main_thread_(python().is_main_thread()), last_(main_thread_ ? now() : 0) {}
+  explicit InterruptCheck(Interrupt& shared, bool at_once = false)
+      : shared_(shared), main_thread_(python().is_main_thread()), last_(main_thread_ && !at_once ? now() : 0) {}
 
   // Throws what a pending signal handler raises. Signals are looked at every 50 ms at most, since that takes the GIL.
   void poll() {

@@ -5,7 +5,9 @@
 
 #include "csrc/engine/accumulate.h"
 #include "csrc/engine/engine.h"
-#include "csrc/engine/interrupt.h"
+#include "csrc/engine/shared.h"
+#include "csrc/engine/trace.h"
+#include "csrc/engine/watch.h"
 
 namespace mybackend::engine {
 
@@ -14,9 +16,35 @@ ThreadState& this_thread() {
   return state;
 }
 
+uint64_t Run::key_of(const Entry& entry) const {
+  if (policy_ == nullptr) return entry.sequence;
+  core::Candidate candidate{entry.sequence, 0, 0};
+  for (uint32_t i = 0; i < entry.inputs; ++i) {
+    const Tensor& gradient = workspace_->inputs[entry.inputs_at + i];
+    if (gradient.defined() && gradient.has_storage()) candidate.bytes_in += static_cast<int64_t>(gradient.nbytes());
+  }
+  const edge_list& edges = entry.node->next_edges();
+  for (uint32_t i = 0; i < entry.edges; ++i) {
+    const Plan::Edge edge = plan().edges[entry.edges_at + i];
+    if (edge.target == Plan::kNone || workspace_->inputs[edge.place].defined()) continue;
+    const auto& expected = edges[i].function->input_metadata(edges[i].input_nr);
+    if (expected.was_default_constructed() || expected.is_nested_tensor() || expected.is_cpp_nested_tensor()) continue;
+    int64_t elements = 1;
+    for (const c10::SymInt& size : expected.shape_as_dim_vector()) elements *= size.maybe_as_int().value_or(1);
+    candidate.bytes_out += elements * static_cast<int64_t>(expected.dtype().itemsize());
+  }
+  return policy_->key(candidate);
+}
+
 void Run::make_ready(uint32_t index) {
+  const Entry& entry = plan().entries[index];
+  const Ready ready{key_of(entry), depth_, index, this};
+  if (observer_) ready_ns_[index] = now_ns();
+  if (shared_) {
+    scheduler().make_ready(*shared_, lane_of(entry), ready);
+    return;
+  }
   auto& thread = this_thread();
-  const Ready ready{workspace_->plan.entries[index].sequence, depth_, index, this};
   if (has_next_) {
     thread.ready.push(next_);
     thread.ready.push(ready);
@@ -33,7 +61,8 @@ void Run::deliver_roots() {
   for (size_t i = 0; i < roots_.size(); ++i) {
     const uint32_t index = plan.find(roots_[i].function.get());
     Entry& entry = plan.entries[index];
-    --entry.waiting;
+    auto lock = lock_if_shared();
+    const bool ready = --entry.waiting == 0;
     // As upstream: a single root runs its hooks even where it is not needed.
     if (!single && !(entry.state & (kNeeded | kCaptured))) continue;
     Tensor gradient = gradients_[i];
@@ -44,16 +73,20 @@ void Run::deliver_roots() {
         stream = c10::impl::VirtualGuardImpl(*accelerator_).getStream(gradient.device());
       }
       deliver_between_streams(index, place, *entry.node, std::move(gradient), stream);
+    } else if (shared_ && shared_->keeps_order()) {
+      shared_->arrive(place, Plan::kNone, std::move(gradient));
     } else {
       accumulate(workspace_->inputs[place], std::move(gradient));
     }
-    if (entry.waiting == 0) make_ready(index);
+    if (lock.owns_lock()) lock.unlock();
+    if (ready) make_ready(index);
   }
 }
 
-void Run::loop() {
+void Run::run_solo() {
   auto& thread = this_thread();
   InterruptCheck interrupts(*thread.interrupt);
+  deliver_roots();
   for (;;) {
     Ready ready;
     if (has_next_) {
@@ -71,34 +104,75 @@ void Run::loop() {
       return;
     }
     interrupts.poll();
-    if (profiled_) {
-      evaluate_recorded(ready.index);
-    } else {
-      evaluate(ready.index);
-    }
+    evaluate_traced(ready.index);
   }
+}
+
+void Run::run_shared() {
+  auto& thread = this_thread();
+  shared_ = std::make_unique<SharedRun>(*this);
+  shared_->cpu_limit = settings().cpu_workers;
+  if (shared_->cpu_limit > 1 && !accelerator_) {
+    const auto order = order_of_execution();
+    std::vector<uint32_t> ranks(plan().entries.size());
+    for (uint32_t rank = 0; rank < order.size(); ++rank) ranks[order[rank]] = rank;
+    shared_->keep_order(std::move(ranks), plan().inputs);
+  }
+  core::Scheduler& threads = scheduler();
+  InterruptCheck interrupts(*thread.interrupt);
+  threads.begin(*shared_);
+  try {
+    deliver_roots();
+  } catch (abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    threads.fail(*shared_);
+  }
+  threads.work(*shared_, [&] { interrupts.poll(); });
+  shared_.reset();
+}
+
+void Run::restore_profiler() {
+  if (profiler) at::set_record_function_tls_(*profiler);
 }
 
 void Run::work(const GraphTaskPtr& graph_task) {
   auto& thread = this_thread();
   graph_task_ = graph_task;
+  shared_interrupt_ = thread.interrupt;
   depth_ = thread.depth;
   Run* const outer = std::exchange(thread.run, this);
   Node* const outer_node = std::exchange(thread.node, nullptr);
+  const uint32_t outer_seat = core::Scheduler::held();
   ++thread.nesting;
   ++thread.depth;
   if (profiler) {
-    at::set_record_function_tls_(*profiler);
+    restore_profiler();
     graph_task->thread_locals_ = at::ThreadLocalState();
-    profiled_ = true;
+    traced_ = true;
   }
+  if (observer_) {
+    traced_ = true;
+    ready_ns_.resize(plan().entries.size());
+    for (const Entry& entry : plan().entries) waited_for_.push_back(entry.waiting);
+  }
+  seats_ = accelerator_.has_value() || outer_seat != core::Scheduler::kCpu;
+  const Watch watch(*this);
+  const bool alone = accelerators_ <= 1 && settings().cpu_workers == 1;
   try {
-    deliver_roots();
-    loop();
+    if (alone || !c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
+      run_solo();
+    } else {
+      run_shared();
+    }
+    if (core::Scheduler::held() != outer_seat) scheduler().sit(outer_seat, nullptr);
   } catch (abi::__forced_unwind&) {
     throw;  // the thread is being ended
   } catch (...) {
-    fail(thread.node);
+    has_next_ = false;
+    thread.ready.drop(this);
+    report(thread.node);
+    if (core::Scheduler::held() != outer_seat) scheduler().sit(outer_seat, nullptr);
   }
   workspace_->inputs.clear();
   workspace_->crossings.clear();
@@ -109,11 +183,8 @@ void Run::work(const GraphTaskPtr& graph_task) {
   graph_task_.reset();
 }
 
-// Called while an exception is handled.
-void Run::fail(Node* node) {
-  failed_ = true;
-  has_next_ = false;
-  this_thread().ready.drop(this);
+// Tells the graph task of the exception being handled, which `node` threw.
+void Run::report(Node* node) {
   const NodePtr owner = node != nullptr ? node->getptr() : NodePtr();
   try {
     throw;

@@ -1,9 +1,10 @@
 // Run: one backward, from its plan to its end.
 //
 // A run belongs to the thread that called backward, its owner. The owner plans (prepare), then enters the GraphTask's
-// context and runs the nodes (work). What the nodes share lies in flat arrays of the plan; see core/plan.h.
+// context and runs the nodes (work): alone (solo) where at most one accelerator takes part, else with the scheduler's
+// threads (shared.h). What the nodes share lies in flat arrays of the plan; see core/plan.h.
 //
-// Invariants, tested by number in test/autograd_engine and test/cpp/engine:
+// Invariants, tested by number in test/autograd_engine:
 //   I1  a node is made ready once: when the last gradient it waits for has arrived
 //   I2  the first exception of a run wins; nodes that are ready then never run
 //   I3  the variables a node saved are released right after it ran, unless the graph is kept
@@ -11,14 +12,19 @@
 //   I5  before a node runs on a stream, that stream waits for every producer on another stream
 #pragma once
 
+#include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "csrc/engine/core/ready_heap.h"
 #include "csrc/engine/interrupt.h"
 #include "csrc/engine/node.h"
+#include "csrc/engine/settings.h"
 
 namespace mybackend::engine {
+
+class SharedRun;
 
 // Bits of Plan::Entry::state.
 enum : uint32_t {
@@ -36,20 +42,14 @@ struct Capture {
   friend bool operator<(const Capture& a, const Capture& b) { return a.entry < b.entry; }
 };
 
-// Gradients that wait on another stream than their producer's, with the events to wait for.
-struct Crossing {
-  uint32_t entry;
-  torch::autograd::InputBuffer buffer;
-};
-
 // Memory that outlives a run, so that the next one need not allocate it.
 struct Workspace {
   Plan plan;
   std::vector<Tensor> inputs;  // by place; undefined where no gradient has arrived
   std::vector<Capture> captures;
-  std::vector<Crossing> crossings;
+  // Of nodes with gradients from other streams than their own, with the events to wait for.
+  std::unordered_map<uint32_t, torch::autograd::InputBuffer> crossings;
   std::vector<uint32_t> order;
-  variable_list arguments;  // handed to a node and taken back
 
   void clear();
 };
@@ -86,35 +86,49 @@ class Run {
   std::optional<at::RecordFunctionTLS> profiler;
 
  private:
+  friend class SharedRun;
+  friend class Watch;
   using Entry = Plan::Entry;
   using Ready = core::Ready;
 
   const Plan& plan() const { return workspace_->plan; }
+  static uint32_t lane_of(const Entry& entry) { return entry.state >> kLaneShift; }
 
   // run_prepare.cpp
   void mark_needed();
   void find_lanes();
   uint64_t least_depth() const;
 
+  // run_query.cpp
+  std::vector<uint32_t> order_of_execution() const;
+
   // run.cpp
+  void run_solo();
+  void run_shared();
   void deliver_roots();
-  void loop();
   void make_ready(uint32_t index);
-  void fail(Node* node);
+  uint64_t key_of(const Entry& entry) const;
+  void report(Node* node);
+  void restore_profiler();
+
+  // trace.cpp
+  void evaluate_traced(uint32_t index);
+  void evaluate_observed(uint32_t index);
 
   // evaluate.cpp
   void evaluate(uint32_t index);
-  void evaluate_recorded(uint32_t index);
   bool capture(Entry& entry, variable_list& arguments, Node& node);
   variable_list call(Node& node, variable_list& arguments);
-  void take_arguments(const Entry& entry, variable_list& arguments);
+  void take_arguments(uint32_t index, variable_list& arguments);
   void restore_thread_state();
-  void deliver(const Entry& entry, Node& node, variable_list& outputs);
+  void deliver(uint32_t index, Node& node, variable_list& outputs);
+  void deliver_shared(uint32_t index, Node& node, variable_list& outputs);
+  std::unique_lock<std::mutex> lock_if_shared();
 
   // streams.cpp
   void deliver_between_streams(uint32_t target, uint32_t place, Node& producer, Tensor&& gradient,
                                const std::optional<c10::Stream>& stream);
-  void wait_for_producers(uint32_t index, const std::optional<c10::Stream>& stream);
+  void take_crossing(uint32_t index, variable_list& arguments, const std::optional<c10::Stream>& stream);
   void leave_on_stream(const c10::Stream& stream);
   void note_caller_streams(GraphTask& graph_task) const;
   torch::autograd::InputBuffer& crossing(uint32_t index);
@@ -125,24 +139,34 @@ class Run {
   const RunOptions options_;
   std::unique_ptr<Workspace> workspace_;
   GraphTaskPtr graph_task_;
+  Interrupt* shared_interrupt_ = nullptr;
+  const core::Policy* policy_;
+  std::shared_ptr<core::Observer> observer_;
+  std::vector<int64_t> ready_ns_;      // by entry, if there is an observer
+  std::vector<uint32_t> waited_for_;   // likewise
+  std::unique_ptr<SharedRun> shared_;  // set while the run is shared
   std::optional<c10::Stream> last_left_;
   std::optional<c10::DeviceType> accelerator_;  // set only if the plan has nodes of it
+  uint32_t accelerators_ = 0;                   // how many take part
   uint32_t depth_ = 0;
-  bool failed_ = false;
-  bool direct_ = false;  // the one node made ready may run without passing through the heap
-  bool profiled_ = false;
-  Ready next_{};  // valid if has_next_: made ready last, not in the heap
+  bool seats_ = false;   // solo: nodes need a seat, or the thread has one to give up
+  bool direct_ = false;  // solo: the one node made ready may run without passing through the heap
+  bool traced_ = false;  // a profiler or an observer is told of the nodes
+  Ready next_{};         // solo, valid if has_next_: made ready last, not in the heap
   bool has_next_ = false;
 };
 
 // What the engine keeps for each thread.
 struct ThreadState {
   core::ReadyHeap ready;
+  variable_list arguments;         // handed to a node and taken back, for its memory
   Run* run = nullptr;              // the innermost that works on this thread
   Node* node = nullptr;            // the one that this thread runs
   int nesting = 0;                 // runs on this thread
   uint32_t depth = 0;              // runs that enclose what this thread does, on all threads
   Interrupt* interrupt = nullptr;  // of the outermost of these
+  int64_t seat_ns = 0;             // for the observer: when the node had its seat, and
+  int64_t bytes_made = 0;          // the gradients that it made
   std::vector<std::unique_ptr<Workspace>> spare;
   NodePtr spare_driver;
 };

@@ -3,13 +3,19 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
+#include <bitset>
 
-#include "csrc/engine/run.h"
+#include "csrc/engine/shared.h"
 
 namespace mybackend::engine {
 
 Run::Run(const edge_list& roots, const variable_list& gradients, const edge_list& targets, RunOptions options)
-    : roots_(roots), gradients_(gradients), targets_(targets), options_(options) {
+    : roots_(roots),
+      gradients_(gradients),
+      targets_(targets),
+      options_(options),
+      policy_(settings().policy),
+      observer_(settings().observer()) {
   auto& spare = this_thread().spare;
   if (spare.empty()) {
     workspace_ = std::make_unique<Workspace>();
@@ -34,7 +40,6 @@ void Workspace::clear() {
   inputs.clear();
   captures.clear();
   crossings.clear();
-  arguments.clear();
 }
 
 uint64_t Run::least_depth() const {
@@ -96,15 +101,19 @@ void Run::mark_needed() {
 void Run::find_lanes() {
   const auto accelerator = at::getAccelerator();
   if (!accelerator) return;
+  std::bitset<core::Scheduler::kLanes> lanes;
   for (Entry& entry : workspace_->plan.entries) {
     for (uint32_t input = 0; input < entry.inputs; ++input) {
       const c10::Device device = entry.node->input_metadata(input).device();
       if (device.type() != *accelerator) continue;
-      entry.state |= static_cast<uint32_t>(device.index() + 1) << kLaneShift;
-      accelerator_ = accelerator;
+      const auto lane = static_cast<uint32_t>(device.index() + 1);
+      entry.state |= lane << kLaneShift;
+      lanes.set(lane);
       break;
     }
   }
+  accelerators_ = static_cast<uint32_t>(lanes.count());
+  if (accelerators_ != 0) accelerator_ = accelerator;
 }
 
 void Run::describe_to(GraphTask& graph_task, Node* driver) {

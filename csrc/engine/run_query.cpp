@@ -12,6 +12,12 @@ bool Run::will_run(const Node* node) const {
 
 // All nodes in the order in which one thread runs them, those that have run included.
 std::vector<Node*> Run::execution_order() const {
+  std::vector<Node*> nodes;
+  for (const uint32_t index : order_of_execution()) nodes.push_back(plan().entries[index].node);
+  return nodes;
+}
+
+std::vector<uint32_t> Run::order_of_execution() const {
   const auto& entries = plan().entries;
   const auto runs = [&](uint32_t index) { return (entries[index].state & (kNeeded | kCaptured)) != 0; };
   std::vector<uint32_t> waiting(entries.size());
@@ -25,10 +31,10 @@ std::vector<Node*> Run::execution_order() const {
     if (--waiting[index] == 0 && runs(index)) ready.push({entries[index].sequence, 0, index, nullptr});
   };
   for (const Edge& root : roots_) arrive(plan().find(root.function.get()));
-  std::vector<Node*> order;
+  std::vector<uint32_t> order;
   while (!ready.empty()) {
-    const auto& entry = entries[ready.pop().index];
-    order.push_back(entry.node);
+    order.push_back(ready.pop().index);
+    const auto& entry = entries[order.back()];
     for (uint32_t at = entry.edges_at; at != entry.edges_at + entry.edges; ++at) {
       if (plan().edges[at].target != Plan::kNone) arrive(plan().edges[at].target);
     }

@@ -15,24 +15,19 @@ namespace mybackend::engine {
 
 using torch::autograd::InputBuffer;
 
+// The buffer of a node with gradients from other streams; made on the first of them.
 InputBuffer& Run::crossing(uint32_t index) {
-  auto& crossings = workspace_->crossings;
   Entry& entry = workspace_->plan.entries[index];
-  if (entry.state & kCrossing) {
-    for (auto& crossing : crossings) {
-      if (crossing.entry == index) return crossing.buffer;
-    }
-  }
+  if (entry.state & kCrossing) return workspace_->crossings.at(index);
   // What has arrived until now came on the node's own stream.
   InputBuffer buffer(entry.inputs);
   const std::optional<c10::Stream> own = entry.node->stream();
   for (uint32_t i = 0; i < entry.inputs; ++i) {
-    Tensor& gradient = workspace_->inputs[entry.inputs_at + i];
+    Tensor gradient = std::move(workspace_->inputs[entry.inputs_at + i]);
     if (gradient.defined()) buffer.add(i, std::move(gradient), own, own, entry.node);
-    gradient = Tensor();
   }
   entry.state |= kCrossing;
-  return crossings.emplace_back(Crossing{index, std::move(buffer)}).buffer;
+  return workspace_->crossings.emplace(index, std::move(buffer)).first->second;
 }
 
 void Run::deliver_between_streams(uint32_t target, uint32_t place, Node& producer, Tensor&& gradient,
@@ -48,18 +43,23 @@ void Run::deliver_between_streams(uint32_t target, uint32_t place, Node& produce
   crossing(target).add(place - entry.inputs_at, std::move(gradient), stream, consumer, &producer);
 }
 
-void Run::wait_for_producers(uint32_t index, const std::optional<c10::Stream>& stream) {
-  InputBuffer& buffer = crossing(index);
+// I5: the node's stream waits for what other streams still do to its gradients.
+void Run::take_crossing(uint32_t index, variable_list& arguments, const std::optional<c10::Stream>& stream) {
+  auto lock = lock_if_shared();
+  auto found = workspace_->crossings.extract(index);
+  if (lock.owns_lock()) lock.unlock();
+  InputBuffer& buffer = found.mapped();
   for (size_t i = 0; i < buffer.buffer.size(); ++i) {
     const auto& event = buffer.ready_events[i];
-    if (!buffer.buffer[i].defined() || !event || !stream) continue;
-    if (buffer.ready_streams[i] != stream) stream->wait(*event);
+    if (buffer.buffer[i].defined() && event && stream && buffer.ready_streams[i] != stream) stream->wait(*event);
+    arguments.push_back(std::move(buffer.buffer[i]));
   }
 }
 
 // The caller's gradients were left on this stream: upstream's post-processing makes the streams that were current when
 // backward was called wait for it.
 void Run::leave_on_stream(const c10::Stream& stream) {
+  const auto lock = lock_if_shared();
   if (last_left_ == stream) return;
   last_left_ = stream;
   graph_task_->leaf_streams.insert(stream);

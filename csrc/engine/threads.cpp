@@ -6,32 +6,57 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "csrc/engine/core/thread_pool.h"
-#include "csrc/engine/run.h"
+#include "csrc/engine/shared.h"
 
 namespace mybackend::engine {
 namespace {
 
+void begin_thread() {
+  at::init_num_threads();
+  python().attach_thread();
+}
+
 core::ThreadPool& pool() {
-  static core::ThreadPool* const pool = [] {
-    auto* const made = new core::ThreadPool([] {
-      at::init_num_threads();
-      python().attach_thread();
-    });
-    pthread_atfork(nullptr, nullptr, [] { engine::pool().forget_threads(); });
-    return made;
-  }();
+  static core::ThreadPool* const pool = new core::ThreadPool(begin_thread);
   return *pool;
 }
 
+void start_worker(uint32_t lane, std::function<void()> serve) {
+  std::thread([lane, serve = std::move(serve)] {
+    pthread_setname_np(pthread_self(), c10::str("mb_autograd_", lane - 1).c_str());
+    begin_thread();
+    serve();
+  }).detach();
+}
+
+void forget_threads() {
+  scheduler().forget_threads();
+  pool().forget_threads();
+}
+
 }  // namespace
+
+core::Scheduler& scheduler() {
+  static core::Scheduler* const made = [] {
+    auto* const scheduler =
+        new core::Scheduler({start_worker, [](std::function<void()> job) { pool().run(std::move(job)); }});
+    pthread_atfork(nullptr, nullptr, forget_threads);
+    return scheduler;
+  }();
+  return *made;
+}
 
 void run_on_another_thread(const std::function<void()>& work, Interrupt& interrupt) {
   std::mutex mutex;
   std::condition_variable changed;
   bool done = false;
   const ThreadState& caller = this_thread();
+  core::Scheduler& threads = scheduler();
+  const uint32_t seat = core::Scheduler::held();
+  threads.sit(core::Scheduler::kCpu, nullptr);  // who waits holds no seat
   pool().run([&, depth = caller.depth, shared = caller.interrupt] {
     ThreadState& thread = this_thread();
     thread.depth = depth;
@@ -58,6 +83,8 @@ void run_on_another_thread(const std::function<void()>& work, Interrupt& interru
       lock.lock();
     }
   }
+  lock.unlock();
+  threads.sit(seat, nullptr);
 }
 
 }  // namespace mybackend::engine

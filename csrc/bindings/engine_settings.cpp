@@ -1,0 +1,98 @@
+// What mybackend.autograd sets and reads: workers, policy, the record of nodes, the backwards that run now.
+#include "csrc/engine/settings.h"
+
+#include <mutex>
+
+#include "csrc/bindings/bind.h"
+#include "csrc/bindings/engine_python.h"
+#include "csrc/engine/watch.h"
+
+namespace mybackend::bindings {
+namespace {
+
+using engine::core::NodeRecord;
+
+class Recorder final : public engine::core::Observer {
+ public:
+  void on_node(NodeRecord&& record) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    records_.push_back(std::move(record));
+  }
+  std::vector<NodeRecord> take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(records_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<NodeRecord> records_;
+};
+
+std::shared_ptr<Recorder>& recorder() {
+  static auto* const recorder = new std::shared_ptr<Recorder>;
+  return *recorder;
+}
+
+void start_recording() {
+  TORCH_CHECK(recorder() == nullptr, "the autograd engine is being recorded already");
+  recorder() = std::make_shared<Recorder>();
+  engine::settings().set_observer(recorder());
+}
+
+std::vector<NodeRecord> stop_recording() {
+  TORCH_CHECK(recorder() != nullptr, "the autograd engine is not being recorded");
+  engine::settings().set_observer(nullptr);
+  return std::exchange(recorder(), nullptr)->take();
+}
+
+void set_policy(const std::string& name) {
+  static const auto* const memory = new engine::core::MemoryPolicy;
+  TORCH_CHECK_VALUE(name == "sequence" || name == "memory", "policy: expected 'sequence' or 'memory', but got '", name,
+                    "'");
+  engine::settings().policy = name == "memory" ? memory : nullptr;
+}
+
+void set_cpu_workers(int64_t count) {
+  TORCH_CHECK_VALUE(count >= 1 && count <= 1024, "cpu_workers: expected a number from 1 to 1024, but got ", count);
+  engine::settings().cpu_workers = static_cast<uint32_t>(count);
+}
+
+}  // namespace
+
+void bind_engine_settings(py::module_& m) {
+  py::class_<NodeRecord>(m, "NodeRecord")
+      .def_readonly("name", &NodeRecord::name)
+      .def_readonly("sequence", &NodeRecord::sequence)
+      .def_readonly("backward", &NodeRecord::backward)
+      .def_readonly("depth", &NodeRecord::depth)
+      .def_readonly("device", &NodeRecord::device)
+      .def_readonly("stream", &NodeRecord::stream)
+      .def_readonly("thread", &NodeRecord::thread)
+      .def_readonly("ready_ns", &NodeRecord::ready_ns)
+      .def_readonly("start_ns", &NodeRecord::start_ns)
+      .def_readonly("seat_ns", &NodeRecord::seat_ns)
+      .def_readonly("end_ns", &NodeRecord::end_ns)
+      .def_readonly("bytes", &NodeRecord::bytes)
+      .def_readonly("waited_for", &NodeRecord::waited_for);
+  py::class_<engine::WaitingNode>(m, "WaitingNode")
+      .def_readonly("name", &engine::WaitingNode::name)
+      .def_readonly("sequence", &engine::WaitingNode::sequence)
+      .def_readonly("device", &engine::WaitingNode::device)
+      .def_readonly("missing", &engine::WaitingNode::missing)
+      .def_readonly("waited_for", &engine::WaitingNode::waited_for);
+  py::class_<engine::RunningBackward>(m, "RunningBackward")
+      .def_readonly("backward", &engine::RunningBackward::backward)
+      .def_readonly("thread", &engine::RunningBackward::thread)
+      .def_readonly("nodes", &engine::RunningBackward::nodes)
+      .def_readonly("waiting", &engine::RunningBackward::waiting);
+  m.def("engine_start_recording", torch::wrap_pybind_function(start_recording));
+  m.def("engine_stop_recording", torch::wrap_pybind_function(stop_recording));
+  m.def("engine_policy", [] { return engine::settings().policy == nullptr ? "sequence" : "memory"; });
+  m.def("engine_set_policy", torch::wrap_pybind_function(set_policy));
+  m.def("engine_cpu_workers", [] { return engine::settings().cpu_workers.load(); });
+  m.def("engine_set_cpu_workers", torch::wrap_pybind_function(set_cpu_workers));
+  m.def("engine_set_watched", [](bool watched) { engine::settings().watched = watched; });
+  m.def("engine_running", torch::wrap_pybind_function(engine::Watch::running));
+}
+
+}  // namespace mybackend::bindings
