@@ -24,6 +24,7 @@ class Config:
     ccache: str | None
     nvcc: str | None
     cuda_arch: str
+    cuda_flags: str
     host_isa: tuple[str, ...]
     jobs: int
     torch_version: str
@@ -42,7 +43,7 @@ class Config:
         return self.build / "out"
 
     def summary(self) -> str:
-        gpu = f"nvcc for {self.cuda_arch}" if self.nvcc else "the GPU half is left out (no nvcc, or MYBACKEND_BUILD_CUDA=0)"
+        gpu = f"nvcc for {self.cuda_arch} {self.cuda_flags}".rstrip() if self.nvcc else "the GPU half is left out (no nvcc, or MYBACKEND_BUILD_CUDA=0)"
         return f"mybackend: torch {self.torch_version}, {self.compiler_version}, host {','.join(self.host_isa)}; {gpu}"
 
 
@@ -58,6 +59,7 @@ def read_config(root: Path) -> Config:
         ccache=shutil.which("ccache"),
         nvcc=_find_nvcc(),
         cuda_arch=os.environ.get("MYBACKEND_CUDA_ARCH", "80;90+PTX"),
+        cuda_flags=os.environ.get("MYBACKEND_CUDA_FLAGS", ""),
         host_isa=_host_isa(),
         jobs=int(os.environ.get("MAX_JOBS") or os.cpu_count() or 1),
         torch_version=torch.__version__,

@@ -139,7 +139,7 @@ MB_DEVICE void store_one(char* to, T value, DType dtype) {
     *reinterpret_cast<T*>(to) = value;
     return;
   }
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(MB_TEST_THREADS)
   put<T>(to, value, dtype);
 #else
   store_row(to, &value, 0, 1, dtype);

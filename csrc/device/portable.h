@@ -2,7 +2,7 @@
 //
 //   nvcc                     many threads a block; collectives use warp shuffles
 //   C++ compiler             one thread a block; `each` is a plain loop that vectorises, barriers vanish
-//   C++ with MB_TEST_THREADS N real threads a block and a std::barrier, for ThreadSanitizer (tests only)
+//   C++ with MB_TEST_THREADS N real threads a block and a barrier, for ThreadSanitizer (tests only)
 //
 // A kernel is a trivially copyable struct with `MB_DEVICE void operator()(Block block) const`. It must be right for ANY
 // number of threads, one included:

@@ -1,4 +1,4 @@
-// portable.h for tests: every block runs with real threads and a std::barrier, so that ThreadSanitizer finds a missing
+// portable.h for tests: every block runs with real threads and a real barrier, so that ThreadSanitizer finds a missing
 // `sync` and a race on shared memory without a GPU. Collectives place their barriers where portable_cuda.h does.
 //
 // Launches run at once in the calling thread's time and ignore the stream. MB_TEST_THREADS is the number of threads a
@@ -7,8 +7,9 @@
 // What the threads share is arranged without locks: a lock would order them and so hide the races looked for.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
-#include <barrier>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +35,20 @@ namespace mybackend::device {
 constexpr bool kThreadedBlocks = true;
 
 inline int test_threads = MB_TEST_THREADS;
+
+// POSIX's barrier rather than std::barrier: threads that wait sleep at once. There are many more of them than cores,
+// and spinning takes the time of those that are waited for.
+class Barrier {
+ public:
+  explicit Barrier(int threads) { pthread_barrier_init(&barrier_, nullptr, unsigned(threads)); }
+  ~Barrier() { pthread_barrier_destroy(&barrier_); }
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+  void wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_;
+};
 
 // The shared memory of a block. Found by the address of its place in the source; relaxed atomics only.
 class SharedArena {
@@ -85,10 +100,10 @@ struct Block {
   int64_t index;
   int threads;
   int thread;
-  std::barrier<>* barrier;
+  Barrier* barrier;
   SharedArena* arena;
 
-  void sync() const { barrier->arrive_and_wait(); }
+  void sync() const { barrier->wait(); }
   void* shared(const void* place, size_t bytes) const { return arena->get(place, bytes); }
 
   template <class F>
@@ -161,13 +176,13 @@ struct Block {
 template <class K>
 void launch_blocks(Stream /*stream*/, int64_t blocks, int /*threads*/, int64_t /*work*/, const K& kernel) {
   const int count = test_threads;
-  std::barrier<> barrier(count);
+  Barrier barrier(count);
   auto arena = std::make_unique<SharedArena>();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < count; thread++)
     threads.emplace_back([&, thread, copy = kernel] {
       for (int64_t b = 0; b < blocks; b++) {
-        if (b != 0) barrier.arrive_and_wait();  // shared memory is used again
+        if (b != 0) barrier.wait();  // shared memory is used again
         copy(Block{b, count, thread, &barrier, arena.get()});
       }
     });

@@ -9,7 +9,7 @@ namespace mybackend::device {
 // Calls body(context, column) for every column of every row, where context = prepare(row). Iterations are independent.
 template <class P, class F>
 MB_DEVICE void each_row(Block block, int64_t rows, int64_t columns, P prepare, F body) {
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(MB_TEST_THREADS)
   const int64_t n = rows * columns;
   if (n <= 0x7fffffff) {
     const uint32_t width = uint32_t(columns);

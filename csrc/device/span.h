@@ -26,7 +26,7 @@ struct Span {
 
 }  // namespace mybackend::device
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(MB_TEST_THREADS)
 #include "csrc/device/span_cuda.h"
 #else
 #include "csrc/device/span_host.h"

@@ -1,4 +1,5 @@
-// nvcc's half of span.h: arrays of one stored type in 16-byte accesses; otherwise one element at a time.
+// nvcc's half of span.h, and the N-thread build's: arrays of one stored type in 16-byte accesses; otherwise one element
+// at a time.
 #pragma once
 
 namespace mybackend::device {

@@ -21,7 +21,7 @@ constexpr int kPointwiseThreads = 128;
 constexpr int64_t kElementsPerBlock = 2048;
 }  // namespace mybackend::device
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(MB_TEST_THREADS)
 #include "csrc/device/tile_cuda.h"
 #else
 #include "csrc/device/tile_host.h"

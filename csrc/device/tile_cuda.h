@@ -1,4 +1,4 @@
-// nvcc's half of tile.h.
+// nvcc's half of tile.h, and the N-thread build's.
 #pragma once
 
 #include <cstring>

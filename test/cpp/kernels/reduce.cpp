@@ -1,5 +1,9 @@
 // Reductions, order statistics and scans on real threads: any number of them gives the one-thread answer, silently
-// under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
+// under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in. One operation of each kind of
+// accumulator is taken: the collectives and barriers are those of csrc/kernels/reduce.h and scan.h for all.
+#include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "csrc/device/portable.h"
@@ -97,6 +101,38 @@ TEST_CASE("a median is the same for any number of threads") {
   });
 }
 
+TEST_CASE("a variance and a mean are those of the elements") {
+  for (const auto& shape : {std::pair{3, 7000}, {40, 300}, {9000, 6}})
+    for (int dim : {0, 1}) {
+      const int64_t rows = shape.first, columns = shape.second;
+      const std::vector<int64_t> whole = numbers(rows * columns);
+      const std::vector<double> in(whole.begin(), whole.end());
+      std::vector<int64_t> out0, out1;
+      Reduction r = reduction(whole, rows, columns, dim, out0, out1);
+      std::vector<double> variance(r.outputs), mean(r.outputs);
+      r.in_dtype = r.out_dtype[0] = r.out_dtype[1] = DType::Double;
+      r.in = reinterpret_cast<const char*>(in.data());
+      r.out[0] = reinterpret_cast<char*>(variance.data());
+      r.out[1] = reinterpret_cast<char*>(mean.data());
+      for (int threads : kThreads) {
+        device::test_threads = threads;
+        kernels::reduce_variance(nullptr, r, workspace, 1, false);
+        bool right = true;
+        for (int64_t o = 0; o < r.outputs; o++) {
+          const double* x = in.data() + o * (dim == 0 ? 1 : columns);
+          const int64_t step = dim == 0 ? columns : 1;
+          double sum = 0, squares = 0;
+          for (int64_t i = 0; i < r.count; i++) sum += x[i * step];
+          for (int64_t i = 0; i < r.count; i++) squares += std::pow(x[i * step] - sum / double(r.count), 2);
+          right = right && std::fabs(mean[o] - sum / double(r.count)) < 1e-9 &&
+                  std::fabs(variance[o] - squares / double(r.count - 1)) < 1e-6;
+        }
+        CHECK(right);
+      }
+    }
+  device::test_threads = MB_TEST_THREADS;
+}
+
 TEST_CASE("a sum adds every element once") {
   const std::vector<int64_t> in = numbers(70001 * 3);
   int64_t expected[3] = {0, 0, 0};
@@ -106,36 +142,80 @@ TEST_CASE("a sum adds every element once") {
   for (size_t i = 0; i < 3; i++) CHECK_EQ(out0[i], expected[i]);
 }
 
-TEST_CASE("a running sum in parts is the running sum") {
-  constexpr int64_t kLines = 20, kLength = 9000;
-  const std::vector<int64_t> in = numbers(kLines * kLength);
-  for (int along : {0, 1}) {
-    std::vector<int64_t> out(in.size());
-    Scan s{};
-    s.in_dtype = s.out_dtype[0] = DType::Int64;
-    s.in = reinterpret_cast<const char*>(in.data());
-    s.out[0] = reinterpret_cast<char*>(out.data());
-    s.n = kLength;
-    s.lines = s.kept_size[0] = kLines;
-    s.kept = 1;
-    s.in_stride = s.out_stride[0] = along == 0 ? 8 : kLines * 8;
-    s.kept_stride[0] = s.kept_out_stride[0][0] = along == 0 ? kLength * 8 : 8;
+constexpr int64_t kLines = 20, kLength = 9000;
+
+// Lines that lie along the fast dimension (along = 0) or across it, long enough to be scanned in parts.
+Scan lines(const std::vector<int64_t>& in, std::vector<int64_t>& out0, std::vector<int64_t>& out1, int along) {
+  Scan s{};
+  s.in_dtype = s.out_dtype[0] = s.out_dtype[1] = DType::Int64;
+  s.in = reinterpret_cast<const char*>(in.data());
+  s.out[0] = reinterpret_cast<char*>(out0.data());
+  s.out[1] = reinterpret_cast<char*>(out1.data());
+  s.n = kLength;
+  s.lines = s.kept_size[0] = kLines;
+  s.kept = 1;
+  s.in_stride = s.out_stride[0] = s.out_stride[1] = along == 0 ? 8 : kLines * 8;
+  s.kept_stride[0] = s.kept_out_stride[0][0] = s.kept_out_stride[1][0] = along == 0 ? kLength * 8 : 8;
+  return s;
+}
+
+// Runs `scan` with each number of threads; `step(i, at)` says whether element i of a line, at `at`, is right.
+template <class Run, class Step>
+void check_scan(Run scan, Step step) {
+  for (int along : {0, 1})
     for (int threads : kThreads) {
       device::test_threads = threads;
-      kernels::cumulative_sum(nullptr, s, workspace);
+      scan(along);
       bool right = true;
-      for (int64_t line = 0; line < kLines; line++) {
-        int64_t sum = 0;
-        for (int64_t i = 0; i < kLength; i++) {
-          const auto at = static_cast<size_t>(along == 0 ? line * kLength + i : i * kLines + line);
-          sum += in[at];
-          right = right && out[at] == sum;
-        }
-      }
+      for (int64_t line = 0; line < kLines; line++)
+        for (int64_t i = 0; i < kLength; i++)
+          right = right && step(i, static_cast<size_t>(along == 0 ? line * kLength + i : i * kLines + line));
       CHECK(right);
     }
-  }
   device::test_threads = MB_TEST_THREADS;
+}
+
+TEST_CASE("a running sum in parts is the running sum") {
+  const std::vector<int64_t> in = numbers(kLines * kLength);
+  std::vector<int64_t> out(in.size()), none(in.size());
+  int64_t sum = 0;
+  check_scan([&](int along) { kernels::cumulative_sum(nullptr, lines(in, out, none, along), workspace); },
+             [&](int64_t i, size_t at) {
+               sum = i == 0 ? in[at] : sum + in[at];
+               return out[at] == sum;
+             });
+}
+
+TEST_CASE("a running maximum in parts is the running maximum, and names its last place") {
+  const std::vector<int64_t> in = numbers(kLines * kLength);
+  std::vector<int64_t> out(in.size()), places(in.size());
+  int64_t largest = 0, place = 0;
+  check_scan([&](int along) { kernels::cumulative_max(nullptr, lines(in, out, places, along), workspace); },
+             [&](int64_t i, size_t at) {
+               if (i == 0 || in[at] >= largest) largest = in[at], place = i;
+               return out[at] == largest && places[at] == place;
+             });
+}
+
+TEST_CASE("a running log of a sum of exponentials in parts is that") {
+  const std::vector<int64_t> whole = numbers(kLines * kLength);
+  const std::vector<double> in(whole.begin(), whole.end());
+  std::vector<double> out(in.size());
+  std::vector<int64_t> none(in.size());
+  double total = 0;
+  check_scan(
+      [&](int along) {
+        Scan s = lines(whole, none, none, along);
+        s.in_dtype = s.out_dtype[0] = DType::Double;
+        s.in = reinterpret_cast<const char*>(in.data());
+        s.out[0] = reinterpret_cast<char*>(out.data());
+        kernels::cumulative_logsumexp(nullptr, s, workspace);
+      },
+      [&](int64_t i, size_t at) {
+        const double larger = std::max(total, in[at]), smaller = std::min(total, in[at]);
+        total = i == 0 ? in[at] : larger + std::log1p(std::exp(smaller - larger));
+        return std::fabs(out[at] - total) < 1e-9;
+      });
 }
 
 }  // namespace
