@@ -54,6 +54,7 @@ nvcc-sources: build ## every kernel that the tests of torch.compile generate, co
 bench: build ## ours against torch CPU; JSON in benchmarks/results/
 	$(python) benchmarks/operators.py
 	$(python) benchmarks/training.py
+	$(python) benchmarks/compile.py
 
 gpu-check: ## on a machine with a GPU: build, test and measure there (about ten minutes)
 	$(PYTHON) tools/gpu_check.py

@@ -4,16 +4,10 @@ Nothing needs to be called: `torch.compile(model)` registers this on the first c
 that compiles and in Inductor's workers. For operators of one's own there is
 
     register_lowering    inlines an operator into the fused kernels around it
+    pointwise            makes a lowering from a function over Inductor's operations
+    expression           makes a lowering from a C++ expression
 """
 
-from __future__ import annotations
+from mybackend.compile.lowering_registry import expression, pointwise, register_lowering
 
-from typing import Any
-
-__all__ = ["register_lowering"]
-
-
-def register_lowering(operator: Any, **options: Any) -> Any:
-    from mybackend.compile.lowering_registry import register_lowering
-
-    return register_lowering(operator, **options)
+__all__ = ["expression", "pointwise", "register_lowering"]

@@ -17,6 +17,7 @@ import sympy
 from torch._inductor.codegen.common import IndentedBuffer
 from torch._inductor.virtualized import V as virtualized
 
+from mybackend.compile.hoist import hoist
 from mybackend.compile.loops import LONGEST_SUM, Walk
 from mybackend.compile.reductions import Accumulator
 from mybackend.compile.segments import Segment
@@ -111,14 +112,22 @@ def _block(code: IndentedBuffer, *parts: Any) -> None:
 
 def _elements(kernel: Any, code: IndentedBuffer) -> None:
     walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
-    code.writeline(f"MB_ROWS(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
+    rows = "MB_SQUARE_ROWS" if walk.crosses(kernel.accesses) else "MB_ROWS"
+    code.writeline(f"{rows}(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
     with code.indent():
         code.writelines(walk.row_lines("p.row"))
         for segment in kernel.segments:
             _declare_checks(code, segment)
-            code.writeline(f"MB_SIMD({segment.clauses(scalars=False)})")
-            code.writeline(f"MB_COLUMNS({walk.column}, p) {{")
-            _block(code, walk.column_lines("p.row"), _resolve(segment.lines.getvalue(), {"once": ""}))
+            lines = _resolve(segment.lines.getvalue(), {"once": ""}).splitlines()
+            checks = segment.checks
+            if walk.row_length is not None and not kernel.mutations:
+                written = {d.name for d in kernel.args.python_argdefs()[0] if d.name.startswith(("in_out", "out"))}
+                names = {walk.column, walk.flat, *(str(e.name) for e in walk.entries if not walk.is_row(e))}
+                row, lines, checks = hoist(lines, names, checks, written)
+                code.writelines(row)
+            clauses = " ".join(f"reduction(max : {check.name})" for check in checks)
+            code.writelines([f"MB_SIMD({clauses})", f"MB_COLUMNS({walk.column}, p) {{"])
+            _block(code, walk.column_lines("p.row"), lines)
             _report_checks(code, segment)
     code.writeline("}")
 
@@ -149,7 +158,7 @@ def _row_loop(kernel: Any, code: IndentedBuffer, segment: Segment) -> None:
             code.writeline(f"{a.type} {a.name}[MB_LANES];")
         if accumulators:
             code.writeline("for (int lane = 0; lane < MB_LANES; lane++) {")
-            first = {"first": "mb_i64(MB_FIRST_LANE + lane)"}
+            first = {"first": "mb_index(MB_FIRST_LANE + lane)"}
             _block(code, [f"{a.name}[lane] = {_resolve(a.initial, first)};" for a in accumulators])
     else:
         values = {}
@@ -274,7 +283,7 @@ def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
     lanes = {a.name: f"{a.name}[lane]" for a in accumulators}
     pieces = []
     if accumulators:
-        initial = [f"{a.name}[lane] = {_resolve(a.initial, {'first': '0ll'})};" for a in accumulators]
+        initial = [f"{a.name}[lane] = {_resolve(a.initial, {'first': '0'})};" for a in accumulators]
         pieces.append(Piece("\n".join(initial)))
     serial = Walk(kernel, _tree(kernel, is_loop=True), segment.entries).flat_lines()
     sums = [a for a in accumulators if a.is_inexact]

@@ -58,7 +58,7 @@ class Kernel(SIMDKernel):
         self.segments: list[Segment] = []
         self.segment = Segment(is_loop=self.inside_reduction, lines=self.compute)
         self.item_entries: list[Any] = []  # index variables of the items, in order of first use
-        self.accesses: list[sympy.Expr] = []  # indices of loads and stores inside reduction loops
+        self.accesses: list[sympy.Expr] = []  # indices of loads and stores in loops
         self.messages: list[str] = []  # of assertions
         self.can_fail = False
         self.uses_special_functions = False
@@ -78,7 +78,7 @@ class Kernel(SIMDKernel):
         if should_unwrap_unspec_arg(name):  # a 0-d CPU tensor is passed by value
             return self.cse.generate(self.compute, f"{c_type(dtype)}({pointer})", dtype=held, shape=())
         element = f"{pointer}[{self._index(index)}]"
-        text = f"mb_load({element})" if dtype in LOW_PRECISION else element
+        text = f"mb_load({element})" if dtype in (*LOW_PRECISION, torch.bool) else element
         return self.cse.generate(self.compute, text, dtype=held, shape=())
 
     def store(self, name: str, index: sympy.Expr, value: CSEVariable, mode: Any = None) -> None:
@@ -105,7 +105,7 @@ class Kernel(SIMDKernel):
 
     def _index(self, index: sympy.Expr) -> str:
         index = sympy_subs(self.prepare_indexing(index), self._within)
-        if self.inside_reduction:
+        if self.inside_reduction or not self.features.is_reduction():
             self.accesses.append(index)
         return str(self.index_to_str(index))
 

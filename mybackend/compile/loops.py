@@ -63,18 +63,38 @@ class Walk:
     def length_text(self) -> str:
         return f"{self.tree.prefix}numel" if self.row_length is None else self._text(self.row_length)
 
+    def crosses(self, accesses: Iterable[sympy.Expr]) -> bool:
+        """Whether memory is read or written along rows where columns are far apart: a transposition."""
+        if self.row_length is None:
+            return False
+        along_rows = [
+            e
+            for e in self.entries
+            if self.is_row(e) and V.graph.sizevars.statically_known_equals(e.divisor, self.row_length)
+        ]
+        columns = [e for e in self.entries if not self.is_row(e) and e.divisor == 1]
+        return any(
+            self._step(index, row) == 1 and any(self._step(index, column) not in (0, 1) for column in columns)
+            for index in accesses
+            for row in along_rows
+        )
+
+    def _step(self, index: sympy.Expr, e: IterationRangesEntry) -> sympy.Expr:
+        symbol = e.symbol()
+        return sympy.expand(index.subs(symbol, symbol + 1) - index) if symbol in index.free_symbols else sympy.S.Zero
+
     def row_lines(self, row: str) -> list[str]:
         """Definitions of the variables that are constant in a row, whose number is the C++ expression `row`."""
         if self.row_length is None:
             return []
-        return [self._definition(e, self._in_row(e, row)) for e in self.entries if self._is_row(e)]
+        return [self._definition(e, self._in_row(e, row)) for e in self.entries if self.is_row(e)]
 
     def column_lines(self, row: str) -> list[str]:
         """Definitions of the others, in the loop over columns."""
         if self.row_length is None:
             return [self._definition(e, self._text(e.expr)) for e in self.entries]
         lines = [f"const mb_index {self.flat} = {row} * {self.length_text()} + {self.column};"]
-        return lines + [self._definition(e, self._in_column(e)) for e in self.entries if not self._is_row(e)]
+        return lines + [self._definition(e, self._in_column(e, row)) for e in self.entries if not self.is_row(e)]
 
     def flat_lines(self) -> list[str]:
         """Definitions of all variables from the flat counter: for loops that are not vectorised."""
@@ -90,7 +110,7 @@ class Walk:
         long_enough = [p for p in periods if sizevars.optimization_hint(p, fallback=64) >= SHORTEST_ROW]
         return min(long_enough, key=lambda p: (sizevars.optimization_hint(p, fallback=64), str(p)), default=None)
 
-    def _is_row(self, e: IterationRangesEntry) -> bool:
+    def is_row(self, e: IterationRangesEntry) -> bool:
         return bool(V.graph.sizevars.statically_known_multiple_of(e.divisor, self.row_length))
 
     def _in_row(self, e: IterationRangesEntry, row: str) -> str:
@@ -102,7 +122,7 @@ class Walk:
             return text
         return f"({text}) % {self._text(e.length)}"
 
-    def _in_column(self, e: IterationRangesEntry) -> str:
+    def _in_column(self, e: IterationRangesEntry, row: str) -> str:
         sizevars = V.graph.sizevars
         if sizevars.statically_known_multiple_of(self.row_length, e.divisor * e.length):
             text = self.column
@@ -111,6 +131,10 @@ class Walk:
             if sizevars.statically_known_equals(e.divisor * e.length, self.row_length):
                 return text
             return f"({text}) % {self._text(e.length)}"
+        if e.divisor == 1 and sizevars.statically_known_multiple_of(e.length, self.row_length):
+            # Whole rows: the number of the row in its period is the same for all columns.
+            period = self._text(sizevars.simplify(e.length / self.row_length))
+            return f"({row} % {period}) * {self.length_text()} + {self.column}"
         return self._text(e.expr)
 
     def _text(self, e: sympy.Expr) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["install", "register_lowering", "version"]
+__all__ = ["expression", "install", "pointwise", "register_lowering", "version"]
 
 _lowerings: dict[torch._ops.OpOverload, Callable[..., Any]] = {}
 _installed = False
@@ -24,7 +24,7 @@ def register_lowering(operator: Any, lowering: Callable[..., Any] | None = None)
     Args:
         operator: a `torch.ops.<namespace>.<name>` or one overload of it.
         lowering: called with the operator's arguments, tensors being Inductor's; returns Inductor's tensors. Usually
-            calls into `torch._inductor.lowering`, or is made by `mybackend.compile.pointwise`.
+            made by `pointwise` or `expression`, or calls into `torch._inductor.lowering`.
 
     Used as a decorator when `lowering` is left out. Raises TypeError for anything that is not an operator.
     """
@@ -35,6 +35,64 @@ def register_lowering(operator: Any, lowering: Callable[..., Any] | None = None)
         if _installed:
             _install_one(overload, lowering)
     return lowering
+
+
+def pointwise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering that computes each element from the operands' elements.
+
+    Args:
+        function: called as `function(ops, *operands)`: `ops` has Inductor's operations (torch._inductor.ops_handler) as
+            methods, e.g. `ops.mul(x, ops.exp(y))`. Tensors are broadcast and promoted as by arithmetic operators;
+            Python numbers come as constants of the promoted dtype.
+    """
+
+    return _elementwise(lambda ops, dtype, *operands: function(ops, *operands), function)
+
+
+def expression(text: str) -> Callable[..., Any]:
+    """A lowering from a C++ expression over the operands `{0}`, `{1}`, ...
+
+    Operands are float, double or integers (half and bfloat16 come as float); the functions of the prelude may be used:
+    mb_exp, mb_log, mb_tanh, mb_sqrt, mb_maximum, ... The result has the promoted dtype of the operands.
+    """
+
+    return _elementwise(
+        lambda ops, dtype, *operands: ops.inline_asm_elementwise(*operands, asm=text, dtype=dtype), text
+    )
+
+
+def _elementwise(function: Callable[..., Any], source: Callable[..., Any] | str) -> Callable[..., Any]:
+    """The lowering that applies `function(ops, dtype, *operands)`; `source` is what identifies it."""
+
+    def lowering(*args: Any, **kwargs: Any) -> Any:
+        from torch._inductor import lowering as inductor
+        from torch._inductor.virtualized import ops
+
+        if kwargs:
+            raise TypeError(f"a lowering made of an expression takes operands by position, got {', '.join(kwargs)}")
+        tensors = _promoted(args)
+        dtype = tensors[0].get_dtype()
+        return inductor.make_pointwise(lambda *operands: function(ops, dtype, *operands))(*tensors)
+
+    lowering.source = source  # type: ignore[attr-defined]
+    return lowering
+
+
+def _promoted(args: tuple[Any, ...]) -> list[Any]:
+    """Tensors of one shape and dtype: Python numbers become constants beside the tensors."""
+    from torch._inductor import ir
+    from torch._inductor import lowering as inductor
+
+    kind = torch._prims_common.ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
+    dtype = inductor.get_promoted_dtype(*args, type_promotion_kind=kind)
+    first = next(arg for arg in args if isinstance(arg, ir.TensorBox))
+    converted = [
+        inductor.to_dtype(arg, dtype)
+        if isinstance(arg, ir.TensorBox)
+        else inductor.full_like(first, arg, dtype=dtype, device=first.get_device())
+        for arg in args
+    ]
+    return list(inductor.broadcast_tensors(*converted))
 
 
 def version() -> str:
@@ -63,6 +121,9 @@ def _overloads(operator: Any) -> list[torch._ops.OpOverload]:
 
 
 def _source(lowering: Callable[..., Any]) -> str:
+    lowering = getattr(lowering, "source", lowering)
+    if isinstance(lowering, str):
+        return lowering
     try:
         return inspect.getsource(lowering)
     except (OSError, TypeError):

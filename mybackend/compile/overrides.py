@@ -304,6 +304,13 @@ class Overrides(OpOverrides):
     bitwise_left_shift = _binary("mb_shift_left")
     bitwise_right_shift = _binary("mb_shift_right")
 
+    @staticmethod
+    def inline_asm_elementwise(*operands: Any, asm: str, dtype: torch.dtype | None = None, **options: Any) -> str:
+        """Here the text is a C++ expression: see mybackend.compile.expression."""
+        if options:
+            raise NotImplementedError("mybackend.compile has no inline assembly")
+        return asm.format(*(f"({operand})" for operand in operands))
+
     # -- random numbers
 
     @staticmethod

@@ -6,11 +6,16 @@ They are needed because Inductor decides by lists of device names that a backend
 from __future__ import annotations
 
 import functools
+from typing import Any
 
-from torch._inductor import scheduler, utils
+from torch._inductor import ir, scheduler, utils
 from torch._inductor.virtualized import NullHandler, V
 
+import mybackend
+
 __all__ = ["apply"]
+
+COSTLY = ("exp", "sigmoid", "tanh", "erf")
 
 DEVICE = "mybackend"
 
@@ -18,6 +23,7 @@ DEVICE = "mybackend"
 def apply() -> None:
     join_gpu_types()
     exempt_from_triton()
+    keep_costly_results()
 
 
 def join_gpu_types() -> None:
@@ -30,6 +36,27 @@ def join_gpu_types() -> None:
     utils.get_gpu_type()  # caches its answer, which asserts that at most one type of the list is available
     if DEVICE not in utils.GPU_TYPES:
         utils.GPU_TYPES.append(DEVICE)
+
+
+def keep_costly_results() -> None:
+    """On a CPU, exponentials that are used twice are kept in memory: Inductor asks `is_cpu` for that.
+
+    Recomputing them, as on a GPU, takes longer than reading what is still in the cache.
+    """
+    original = ir.StorageBox.should_realize_on_reuse
+
+    @functools.wraps(original)
+    def should_realize_on_reuse(self: ir.StorageBox, users: int, *args: Any, **kwargs: Any) -> bool:
+        if original(self, users, *args, **kwargs):
+            return True
+        if users <= 1 or not isinstance(self.data, (ir.Pointwise, ir.Reduction)):
+            return False
+        device = self.data.get_device()
+        if device is None or device.type != DEVICE or mybackend.driver() != "host":
+            return False
+        return any(name in COSTLY for name in self.data.inner_fn_opcount().used_ops)
+
+    ir.StorageBox.should_realize_on_reuse = should_realize_on_reuse
 
 
 def exempt_from_triton() -> None:

@@ -128,13 +128,13 @@ def _position(kernel: Any, src_dtype: torch.dtype, kind: str, value: Any) -> Red
     struct = "mb_largest" if kind == "argmax" else "mb_smallest"
     extreme = kernel.new_accumulator(of, _first(kind, dtype), None)
     # A lane that has seen only the initial value reports the first index it sees.
-    position = kernel.new_accumulator("mb_i64", "$first$", None)
+    position = kernel.new_accumulator("mb_index", "$first$", None)
     result = kernel.cse.newvar(dtype=torch.int64, shape=())
     taken = kernel.cse.newvar(dtype=torch.bool, shape=())
     updates = [
         f"const bool {taken} = {struct}::replaces({of}({value}), {extreme.ref});",
         f"{extreme.ref} = {taken} ? {of}({value}) : {extreme.ref};",
-        f"{position.ref} = {taken} ? mb_i64({index}) : {position.ref};",
+        f"{position.ref} = {taken} ? mb_index({index}) : {position.ref};",
     ]
     combine = f"mb_all_found<{struct}>({extreme.name}, {position.name}).index"
     return Reduction([extreme, position], updates, True, ["", combine], [(result, "{1}")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.testing import CompileCounterWithBackend
 
 CASES = {
     "softmax": (lambda x: (x + 1).softmax(-1), [(4, 5), (33, 70), (7, 129)]),
@@ -21,7 +22,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_one_compilation_serves_all_sizes(device, name):
     function, shapes = CASES[name]
-    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    counter = CompileCounterWithBackend("inductor")
     compiled = torch.compile(function, backend=counter, dynamic=True, fullgraph=True)
     for shape in shapes:
         x = torch.randn(shape)

@@ -1,6 +1,7 @@
 // Loops over the items of a kernel, the same words on both sides.
 //
 //   MB_ROWS(p, numel, length)       items in rows of `length`: p.row, and columns p.first to p.last of it
+//   MB_SQUARE_ROWS(p, numel, length) the same in an order that suits transpositions
 //     MB_COLUMNS(column, p)         each column: a loop that vectorises on the host, one item per thread on the GPU
 //   MB_TILES(p, numel, length)      the same in pieces of at most MB_LANES columns, for outer reductions
 //     MB_EACH_LANE(lane, p)         each column of the piece; a lane's accumulator is acc[lane]
@@ -73,7 +74,50 @@ struct mb_run {
 #endif
 };
 
+#if !MB_GPU
+// Rows of a transposition: blocks of kSquareRows rows are walked in tiles of kSquareColumns columns, so that what is read
+// across the rows is still in the cache for the next row.
+enum { kSquareRows = 16, kSquareColumns = 64 };
+template <class I>
+struct mb_squares {
+  mb_run<I> run;
+  I row, first, last, base;
+  bool in_block;
+  MB_FN mb_squares over(I numel, I length, mb_i64 begin, mb_i64 end) {
+    mb_squares squares;
+    squares.run = mb_run<I>::over(numel, length, begin, end, length);
+    squares.in_block = false;
+    return squares;
+  }
+  inline __attribute__((always_inline)) bool next() {
+    const I length = run.length;
+    if (in_block) {
+      if (++row < base + kSquareRows) return true;
+      row = base;
+      first = last;
+      last = length - first < kSquareColumns ? length : first + kSquareColumns;
+      if (first < length) return true;
+      in_block = false;
+      run.at += kSquareRows * length;
+    }
+    if (run.at < run.end && run.at % length == 0 && (run.end - run.at) / length >= kSquareRows) {
+      in_block = true;
+      row = base = run.at / length;
+      first = 0;
+      last = length < kSquareColumns ? length : kSquareColumns;
+      return true;
+    }
+    if (!run.next()) return false;
+    row = run.row;
+    first = run.first;
+    last = run.last;
+    return true;
+  }
+};
+#endif
+
 #if MB_GPU
+#define MB_SQUARE_ROWS(p, numel, length) MB_ROWS(p, numel, length)
 #define MB_ROWS(p, numel, length) \
   for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, MB_THREAD, MB_THREADS); p.next();)
 #define MB_TILES(p, numel, length) MB_ROWS(p, numel, length)
@@ -89,6 +133,8 @@ struct mb_run {
 #define MB_MOST mb_index(~(mb_index(1) << (sizeof(mb_index) * 8 - 1)))
 #define MB_ROWS(p, numel, length) \
   for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_MOST); p.next();)
+#define MB_SQUARE_ROWS(p, numel, length) \
+  for (mb_squares<mb_index> p = mb_squares<mb_index>::over(numel, length, mb_begin, mb_end); p.next();)
 #define MB_TILES(p, numel, length) \
   for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_LANES); p.next();)
 #define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)

@@ -25,6 +25,11 @@ MB_FN float mb_load(mb_f16 x) {
   return mb_bits<float>(value | mb_u32(x.bits & 0x8000) << 16);
 }
 
+// A bool in memory is a byte that is compared: g++ does not vectorise a choice by a bool that was loaded as one.
+MB_FN bool mb_load(const bool& x) {
+  return *reinterpret_cast<const mb_u8*>(&x) != 0;
+}
+
 template <class T>
 MB_FN T mb_load(T x) {
   return x;

@@ -56,12 +56,16 @@ struct mb_extreme {
   MB_FN bool beats(T a, T b) {
     return kLargest ? a > b : a < b;
   }
+  // Whether (a, i) is the answer rather than (b, j).
+  template <class T, class I>
+  MB_FN bool comes_first(T a, I i, T b, I j) {
+    const bool a_nan = a != a, b_nan = b != b;
+    const bool equal = (a == b) | (a_nan & b_nan);
+    return (equal & (i < j)) | (!equal & !b_nan & (a_nan | beats(a, b)));
+  }
   template <class T>
   MB_FN mb_found<T> of(mb_found<T> a, mb_found<T> b) {
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
-    const bool second = b.index < a.index;
-    const bool take = a_nan ? b_nan && second : b_nan || beats(b.value, a.value) || (b.value == a.value && second);
-    return take ? b : a;
+    return comes_first(b.value, b.index, a.value, a.index) ? b : a;
   }
   // Whether the next value of a lane, which comes with a larger index, replaces what the lane holds.
   template <class T>
@@ -124,18 +128,33 @@ MB_FN T mb_all(T (&lanes)[kLanes]) {
 }
 
 // Lanes kept as separate arrays, which is what vectorises.
+// Half of them are combined with the other half until one is left.
 template <class Op, class T, class I, int kLanes>
 MB_FN mb_found<T> mb_all_found(T (&values)[kLanes], I (&indices)[kLanes]) {
-  mb_found<T> all = {values[0], mb_i64(indices[0])};
-  for (int lane = 1; lane < kLanes; lane++) all = Op::of(all, mb_found<T>{values[lane], mb_i64(indices[lane])});
-  return mb_all<Op>(all);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    MB_SIMD()
+    for (int lane = 0; lane < half; lane++) {
+      const bool take = Op::comes_first(values[lane + half], indices[lane + half], values[lane], indices[lane]);
+      values[lane] = take ? values[lane + half] : values[lane];
+      indices[lane] = take ? indices[lane + half] : indices[lane];
+    }
+  }
+  return mb_all<Op>(mb_found<T>{values[0], mb_i64(indices[0])});
 }
 template <class T, int kLanes>
 MB_FN mb_moments<T> mb_all_moments(T (&mean)[kLanes], T (&m2)[kLanes], T (&weight)[kLanes]) {
-  mb_moments<T> all = {mean[0], m2[0], weight[0]};
-  for (int lane = 1; lane < kLanes; lane++)
-    all = mb_combine_moments::of(all, mb_moments<T>{mean[lane], m2[lane], weight[lane]});
-  return mb_all<mb_combine_moments>(all);
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    MB_SIMD()
+    for (int lane = 0; lane < half; lane++) {
+      const mb_moments<T> all =
+          mb_combine_moments::of(mb_moments<T>{mean[lane], m2[lane], weight[lane]},
+                                 mb_moments<T>{mean[lane + half], m2[lane + half], weight[lane + half]});
+      mean[lane] = all.mean;
+      m2[lane] = all.m2;
+      weight[lane] = all.weight;
+    }
+  }
+  return mb_all<mb_combine_moments>(mb_moments<T>{mean[0], m2[0], weight[0]});
 }
 
 // Extremes of floating-point numbers are kept apart from a count of NaNs, so that both are plain reductions.

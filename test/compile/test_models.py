@@ -1,0 +1,90 @@
+"""Models train compiled (forward, backward and optimizer) as they do in eager code on the CPU.
+
+A compiled optimizer keeps its step count in a float32 tensor, so the CPU's is traced too, and run by eager kernels. How
+far apart two right runs may be is measured on the CPU: a run in float64 shows what rounding does, and a run whose
+weights are off by one rounding at the start shows how such a difference grows. Beside the numbers, graph breaks and
+kernels are counted: a lost fusion or a new graph break shows.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from torch import Tensor
+from torch._dynamo.utils import counters
+from torch._inductor import metrics
+from zoo import TASKS, Task
+
+STEPS = 20
+FULL = os.environ.get("MYBACKEND_CONFORMANCE") == "full"
+# The most kernels of ours that forward and backward together may take, and the graph breaks of the model.
+EXPECTED = {
+    "gpt": (48, 0),
+    "residual_net": (23, 0),
+    "llama": (80, 0),
+    "bert": (80, 0),
+    "vit": (80, 0),
+    "transformer": (90, 0),
+    "lstm": (30, 1),
+    "gru": (30, 1),
+}
+IN_CI = ("gpt", "residual_net")
+
+
+class Run:
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.parameters: dict[str, Tensor] = {}
+        # Of the model's first step, forward and backward.
+        self.kernels = 0
+        self.breaks = 0
+
+
+def train(
+    task: Task, device: str, compiled: bool = False, dtype: torch.dtype = torch.float32, nudge: float = 0.0
+) -> Run:
+    torch.manual_seed(0)
+    random = torch.Generator().manual_seed(0)
+    model = task.model().train()
+    batches = [task.batch(random) for _ in range(STEPS)]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1 + nudge * torch.randint(-1, 2, p.shape, generator=random))
+    model.to(device, dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1e-6)
+    step = torch.compile(optimizer.step, backend="inductor" if compiled else "aot_eager")
+    called = torch.compile(model) if compiled else model
+    run = Run()
+    counters.clear()
+    metrics.reset()
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = task.loss(called, tuple(t.to(device, dtype if t.is_floating_point() else None) for t in batch))
+        loss.backward()
+        if not run.losses:
+            run.kernels, run.breaks = metrics.generated_kernel_count, sum(counters["graph_break"].values())
+        step()
+        run.losses.append(loss.item())
+    run.parameters = {name: p.detach().cpu().clone() for name, p in model.named_parameters()}
+    return run
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if FULL or name in IN_CI])
+def test_a_model_trains_compiled_as_on_the_cpu(name, device, no_fallback):
+    task = TASKS[name]
+    one = train(task, "cpu")
+    others = [train(task, "cpu", dtype=torch.float64), train(task, "cpu", nudge=2.0**-23)]
+    torch._dynamo.reset()
+    ours = train(task, device, compiled=True)
+    allowed = 10 * max(abs(a - b) for other in others for a, b in zip(one.losses, other.losses, strict=True))
+    for step, (mine, theirs) in enumerate(zip(ours.losses, one.losses, strict=True)):
+        assert abs(mine - theirs) <= allowed, f"loss at step {step}: {mine} against {theirs}, {allowed:.2e} allowed"
+    for key, value in one.parameters.items():
+        allowed = 10 * max((value - other.parameters[key]).abs().max().item() for other in others)
+        apart = (ours.parameters[key] - value).abs().max().item()
+        assert apart <= allowed, f"{key}: {apart:.2e} apart, {allowed:.2e} allowed"
+    kernels, breaks = EXPECTED[name]
+    assert ours.breaks <= breaks
+    assert ours.kernels <= kernels
