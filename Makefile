@@ -11,7 +11,7 @@ pip := $(python) -m pip --disable-pip-version-check install --quiet
 environment := $(VENV)/.installed-$(subst /,_,$(TORCH))
 export MAX_JOBS ?= $(JOBS)
 
-.PHONY: help build demo test cpp-test gpu-build conformance nvcc-sources lint format bench gpu-check coverage clean
+.PHONY: help build demo test engine-check cpp-test gpu-build conformance nvcc-sources lint format bench gpu-check coverage clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ demo: build ## train the demo GPT on this device and compare with the CPU
 test: build ## the Python test suite
 	$(python) -m pytest test --ignore=test/cpp --ignore=test/ops/test_opinfo.py
 	$(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
+
+engine-check: build ## the autograd engine's long tests: 10,000 random graphs, all samples, a minute of threads
+	MYBACKEND_ENGINE_TESTS=long $(python) -m pytest -n $(JOBS) --timeout 3600 test/autograd_engine
 
 cpp-test: $(environment) ## C++ tests of the layers under ATen, under AddressSanitizer and ThreadSanitizer
 	$(MAKE) -C test/cpp -j$(JOBS) -O PYTHON=$(abspath $(python))

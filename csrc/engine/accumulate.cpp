@@ -34,7 +34,8 @@ void accumulate_next(Tensor& sum, Tensor&& gradient) {
     sum.add_(gradient);
   } else if (in_place && !gradient.is_sparse() && !gradient.is_sparse_csr() && can_take_sum(sum)) {
     sum.add_(gradient);
-  } else if (in_place && !gradient.is_sparse() && !gradient.is_sparse_csr() && can_take_sum(gradient)) {
+  } else if (in_place && !gradient.is_sparse() && !gradient.is_sparse_csr() && can_take_sum(gradient) &&
+             sum.layout() == at::kStrided && sum.strides() == gradient.strides()) {  // as sum + gradient would have
     gradient.add_(sum);
     sum = std::move(gradient);
   } else {
