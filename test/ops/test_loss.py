@@ -22,6 +22,8 @@ NAMES = frozenset(
         "soft_margin_loss",
         "multilabel_soft_margin_loss",
         "triplet_margin_loss",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
     ]
 )
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -89,3 +91,44 @@ def test_the_sum_does_not_depend_on_the_number_of_threads(device):
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(several.cpu(), one.cpu())
+
+
+def hinge(where, loss, scores, target, **options):
+    leaf = scores.detach().to(where).requires_grad_()
+    options = {key: value.to(where) if isinstance(value, torch.Tensor) else value for key, value in options.items()}
+    result = loss(leaf, target.to(where), **options)
+    result.backward(torch.linspace(1, 2, result.numel(), dtype=result.dtype, device=where).view_as(result))
+    return result.detach().cpu(), leaf.grad.cpu()
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5,), (4, 300)])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_multi_margin_loss_agrees(device, shape, reduction, p):
+    scores, target = torch.randn(shape, dtype=torch.float64), torch.randint(5, shape[:-1])
+    for weight in (None, torch.rand(shape[-1], dtype=torch.float64)):
+        options = dict(p=p, margin=0.7, weight=weight, reduction=reduction)
+        ours, theirs = (hinge(where, F.multi_margin_loss, scores, target, **options) for where in (device, "cpu"))
+        for mine, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(mine, other)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_multilabel_margin_loss_stops_at_a_negative_target_and_counts_a_repeated_one_twice(device, reduction):
+    target = torch.tensor([[0, 2, 2, -1, 1], [-1, 0, 1, 2, 3], [4, 3, 2, 1, 0]])
+    scores = torch.randn(3, 5, dtype=torch.float64)
+    for rows in (slice(None), 0):
+        arguments = F.multilabel_margin_loss, scores[rows], target[rows]
+        ours, theirs = (hinge(where, *arguments, reduction=reduction) for where in (device, "cpu"))
+        for mine, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(mine, other)
+
+
+def test_a_margin_loss_of_a_target_outside_the_classes_raises(device):
+    scores = torch.randn(2, 3, device=device)
+    with pytest.raises(IndexError, match="Target 7 is out of bounds."):
+        F.multi_margin_loss(scores, torch.tensor([0, 7], device=device))
+        torch.accelerator.synchronize()
+    with pytest.raises(IndexError, match="Target 3 is out of bounds."):
+        F.multilabel_margin_loss(scores, torch.tensor([[0, 3, -1], [1, -1, 0]], device=device))
+        torch.accelerator.synchronize()
