@@ -8,7 +8,20 @@ import torch
 from mybackend.testing import opinfo
 
 NAMES = frozenset(
-    ["kthvalue", "median", "nanmedian", "mode", "bincount", "histc", "isin", "renorm", "quantile", "nanquantile"]
+    [
+        "kthvalue",
+        "median",
+        "nanmedian",
+        "mode",
+        "bincount",
+        "histc",
+        "histogram",
+        "histogramdd",
+        "isin",
+        "renorm",
+        "quantile",
+        "nanquantile",
+    ]
 )
 # Of equal values any may be named, so samples of integers are compared below, by value.
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)
@@ -75,3 +88,46 @@ def test_errors_read_as_on_the_cpu(call, device):
     with pytest.raises(type(theirs.value)) as ours:
         call(device)
     assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0]
+
+
+def histogram(where, x, **options):
+    moved = {key: value.to(where) if isinstance(value, torch.Tensor) else value for key, value in options.items()}
+    return torch.histogram(x.to(where), **moved)
+
+
+@pytest.mark.parametrize("density", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(bins=7),
+        dict(bins=7, range=(-1.0, 0.5)),
+        dict(bins=3, range=(2.0, 2.0)),
+        dict(bins=torch.tensor([-2.0, -0.5, 0.0, 0.1, 3.0])),
+        dict(bins=5, weight=torch.linspace(0, 2, 60).view(6, 10)),
+    ],
+    ids=["equal", "range", "empty range", "given", "weights"],
+)
+def test_a_histogram_has_the_bins_and_counts_of_the_cpus(options, density, device, no_fallback):
+    x = torch.linspace(-2, 2, 60).view(6, 10) ** 3 / 4
+    for ours, theirs in zip(
+        histogram(device, x, density=density, **options), histogram("cpu", x, density=density, **options), strict=True
+    ):
+        same(ours, theirs)
+
+
+def test_what_is_no_number_or_outside_is_in_no_bin_and_the_last_edge_is_in_the_last(device, no_fallback):
+    x = torch.tensor([0.0, 1.0, float("nan"), float("inf"), -0.1, 1.0001], device=device)
+    assert torch.histogram(x, bins=4, range=(0.0, 1.0)).hist.tolist() == [1, 0, 0, 1]
+
+
+def test_histograms_of_bad_arguments_are_refused_in_upstreams_words(device):
+    x = torch.rand(4, 2, device=device)
+    for message, call in {
+        r"bins must be > 0": lambda: torch.histogram(x, bins=0),
+        r"range \[.*inf\] is not finite": lambda: torch.histogram(x / 0, bins=3),
+        r"min should not exceed max": lambda: torch.histogram(x, bins=3, range=(1.0, 0.0)),
+        r"should have the same dtype": lambda: torch.histogram(x, bins=torch.rand(3, device=device).double()),
+        r"expected 2 sequences of bin edges": lambda: torch._histogramdd_from_bin_tensors(x, [x[:, 0]]),
+    }.items():
+        with pytest.raises(RuntimeError, match=message):
+            call()
