@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 
 #include "csrc/aten/channel_norm.h"
 #include "generated/batch_norm.h"
@@ -303,6 +304,16 @@ std::tuple<Tensor, Tensor> batch_norm_gather_stats_with_counts(const Tensor& inp
   if (running_var && running_var->defined())
     running_var->mul_(1 - momentum).add_(squares.div(total.sub(1)).to(running_var->scalar_type()), momentum);
   return {overall, squares.div(total).add_(eps).rsqrt_()};
+}
+
+// The same with one count for all replicas.
+std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor& input, const Tensor& mean, const Tensor& invstd,
+                                                   const OptionalTensor& running_mean,
+                                                   const OptionalTensor& running_var, double momentum, double eps,
+                                                   int64_t count) {
+  const Tensor counts = at::full({mean.size(0)}, count, mean.options().dtype(compute_type(input.scalar_type())));
+  return aten::batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps,
+                                                   counts);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward_reduce(const Tensor& grad_out, const Tensor& input,

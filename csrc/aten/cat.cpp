@@ -1,9 +1,10 @@
 // cat: inputs that lie as the result does are copied by rows, many in one launch; anything else (another dtype, other
-// strides) is copied into its slice.
+// strides) is copied into its slice. narrow_copy, into a given tensor, is its opposite.
 //
 // Seen along the memory of the result every input is a block of (rows, width) bytes, where rows are the dimensions
 // outside `dim` and a width holds `dim` and what is inside it.
 #include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
 #include <c10/core/WrapDimMinimal.h>
 
 #include "csrc/aten/structured.h"
@@ -63,6 +64,12 @@ MB_IMPL_FUNC(cat_out)
     begin += length;
   }
   flush();
+}
+
+Tensor& narrow_copy_out(const Tensor& self, int64_t dim, int64_t start, int64_t length, Tensor& out) {
+  const Tensor part = self.narrow(dim, start, length);
+  at::native::resize_output(out, part.sizes());
+  return out.copy_(part);
 }
 
 }  // namespace mybackend::aten

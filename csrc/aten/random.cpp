@@ -10,6 +10,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/searchsorted.h>
@@ -218,6 +220,30 @@ Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, do
                             .build();
   if (iter.numel() > 0) kernels::masked_scale(stream_of(iter), operands_of<3>(iter), scale);
   return out;
+}
+
+// Slopes of negative elements are drawn into `noise`, which is 1 elsewhere.
+Tensor& rrelu_with_noise_out(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
+                             bool training, std::optional<Generator> generator, Tensor& out) {
+  TORCH_CHECK(self.sizes() == noise.sizes(),
+              "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
+              " noise.shape = ", noise.sizes());
+  const double low = lower.toDouble(), high = upper.toDouble();
+  TORCH_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
+  if (!training) return at::leaky_relu_out(out, self, (low + high) / 2);
+  noise.uniform_(low, high, std::move(generator)).masked_fill_(self.le(0).logical_not_(), 1);
+  return at::mul_out(out, self, noise);
+}
+
+Tensor rrelu_with_noise(const Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
+                        bool training, std::optional<Generator> generator) {
+  Tensor out = at::empty_like(self);
+  return aten::rrelu_with_noise_out(self, noise, lower, upper, training, std::move(generator), out);
+}
+
+Tensor& rrelu_with_noise_(Tensor& self, Tensor& noise, const at::Scalar& lower, const at::Scalar& upper, bool training,
+                          std::optional<Generator> generator) {
+  return aten::rrelu_with_noise_out(self, noise, lower, upper, training, std::move(generator), self);
 }
 
 }  // namespace mybackend::aten

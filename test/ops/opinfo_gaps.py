@@ -1,7 +1,7 @@
 """What test_opinfo.py knows to be missing: a row is taken away when the operator is served.
 
 GAPS: (operator of OpInfo, check) -> what is wrong. The check is a dtype's name for results, or gradient, out, in_place,
-errors. FALLBACKS: operators of ATen that the counted CPU fallback runs.
+errors.
 """
 
 GAPS = {
@@ -32,9 +32,6 @@ GAPS = {
     ("native_dropout_backward", "bool"): "not implemented for integers, as on CUDA",
     ("native_dropout_backward", "int64"): "not implemented for integers, as on CUDA",
     ("native_layer_norm", "bfloat16"): "saved statistics are float32, as on CUDA",
-    ("nn.functional.rrelu", "bfloat16"): "no kernel: aten::rrelu_with_noise",
-    ("nn.functional.rrelu", "float32"): "no kernel: aten::rrelu_with_noise",
-    ("nn.functional.rrelu", "in_place"): "no kernel: aten::rrelu_with_noise",
     ("sort", "bfloat16"): "the order of equal elements of an unstable sort",
     ("sort", "bool"): "the order of equal elements of an unstable sort",
     ("sparse.mm.reduce", "bfloat16"): "sparse",
@@ -52,32 +49,3 @@ GAPS = {
     ("to_sparse", "gradient"): "sparse",
     ("to_sparse", "int64"): "sparse",
 }
-
-FALLBACKS = frozenset(
-    {
-        "aten::_ctc_loss",
-        "aten::_ctc_loss.Tensor",
-        "aten::_ctc_loss_backward",
-        "aten::_histogramdd_bin_edges",
-        "aten::_histogramdd_from_bin_cts",
-        "aten::_histogramdd_from_bin_tensors",
-        "aten::_segment_reduce_backward",
-        "aten::channel_shuffle",
-        "aten::cholesky",
-        "aten::cholesky.out",
-        "aten::grid_sampler_2d",
-        "aten::grid_sampler_2d_backward",
-        "aten::grid_sampler_3d",
-        "aten::grid_sampler_3d_backward",
-        "aten::histogram.bin_ct",
-        "aten::histogram.bin_ct_out",
-        "aten::histogram.bins_tensor",
-        "aten::histogram.bins_tensor_out",
-        "aten::multi_margin_loss",
-        "aten::multi_margin_loss_backward",
-        "aten::multilabel_margin_loss_backward",
-        "aten::multilabel_margin_loss_forward",
-        "aten::narrow_copy.out",
-        "aten::segment_reduce",
-    }
-)
