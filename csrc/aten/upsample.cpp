@@ -3,12 +3,14 @@
 // Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights
 // of each axis are worked out on the host, with upstream's index arithmetic. The last two axes are applied together,
 // others one after the other, with what is between them in the compute type. The backward applies the transposed
-// weights.
+// weights. Nearest neighbours, forward, are copies.
 #include <ATen/native/UpSample.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "csrc/aten/factories.h"
@@ -296,17 +298,65 @@ void resample(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef i
   if (!held.is_same(to)) to.copy_(held);
 }
 
+// out[..., o] = in[..., index[o]] along each of the last axes.
+void copy_nearest(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef out_sizes,
+                  at::ArrayRef<Scale> scales) {
+  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(from.scalar_type()) || from.scalar_type() == at::kByte,
+                              "\"upsample_nearest\" not implemented for '", at::toString(from.scalar_type()), "'");
+  const int64_t dims = static_cast<int64_t>(scales.size());
+  const auto nearest = [&](int64_t k, int64_t o) {
+    const int64_t in = from.size(from.dim() - dims + k);
+    const int64_t i = kind == Kind::Nearest ? at::native::nearest_idx(o, in, out_sizes[k], scales[k])
+                                            : at::native::nearest_exact_idx(o, in, out_sizes[k], scales[k]);
+    return std::clamp<int64_t>(i, 0, in - 1);
+  };
+  const Tensor held = from.contiguous();
+  const Tensor out = to.is_contiguous() ? to : at::empty(to.sizes(), to.options());
+  kernels::ResampleCopy copy{.in = static_cast<const char*>(held.const_data_ptr()),
+                             .out = static_cast<char*>(out.mutable_data_ptr()),
+                             .size = from.element_size(),
+                             .planes = from.size(0) * from.size(1),
+                             .in_rows = 1,
+                             .in_columns = from.size(-1),
+                             .out_rows = 1,
+                             .out_columns = out_sizes[dims - 1],
+                             .repeat = 1};
+  for (int64_t k = 0; k < dims - 1; k++) {
+    copy.in_rows *= from.size(from.dim() - dims + k);
+    copy.out_rows *= out_sizes[k];
+  }
+  TORCH_CHECK(
+      std::max({copy.in_rows, copy.out_rows, copy.in_columns, copy.out_columns}) <= std::numeric_limits<int32_t>::max(),
+      "mybackend: upsample_nearest takes planes of at most 2^31 rows and columns, got ", from.sizes());
+
+  std::vector<int32_t> table;
+  table.reserve(copy.out_rows + copy.out_columns);
+  std::vector<int64_t> at(dims, 0);
+  for (int64_t row = 0; row < copy.out_rows; row++) {
+    int64_t in_row = 0;
+    for (int64_t k = 0; k < dims - 1; k++) in_row = in_row * from.size(from.dim() - dims + k) + nearest(k, at[k]);
+    table.push_back(static_cast<int32_t>(in_row));
+    for (int64_t k = dims - 2; k >= 0 && ++at[k] == out_sizes[k]; k--) at[k] = 0;
+  }
+  copy.repeat = std::max<int64_t>(1, copy.out_columns / copy.in_columns);
+  bool repeats = copy.out_columns == copy.in_columns * copy.repeat;
+  for (int64_t o = 0; o < copy.out_columns; o++) {
+    table.push_back(static_cast<int32_t>(nearest(dims - 1, o)));
+    repeats = repeats && table.back() == o / copy.repeat;
+  }
+  const Tensor places = empty_on_current_device({static_cast<int64_t>(table.size())}, at::kInt);
+  places.copy_(at::from_blob(table.data(), {static_cast<int64_t>(table.size())}, at::kInt));
+  copy.row = places.const_data_ptr<int32_t>();
+  copy.column = repeats ? nullptr : copy.row + copy.out_rows;
+  kernels::resample_copy(runtime::current_stream(from.device().index()), copy);
+  if (!out.is_same(to)) to.copy_(out);
+}
+
 void run(const Tensor& from, const Tensor& to, Kind kind, at::IntArrayRef in_sizes, at::IntArrayRef out_sizes,
          bool align_corners, at::ArrayRef<Scale> scales, bool backward) {
   if (to.numel() == 0) return;
   const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
-  if (from.scalar_type() == at::kByte && nearest && !backward) {
-    // Whole numbers up to 255 pass through float unchanged.
-    Tensor wide = at::empty(to.sizes(), to.options().dtype(at::kFloat));
-    run(from.to(at::kFloat), wide, kind, in_sizes, out_sizes, align_corners, scales, backward);
-    to.copy_(wide);
-    return;
-  }
+  if (nearest && !backward) return copy_nearest(from, to, kind, out_sizes, scales);
   if (from.scalar_type() == at::kDouble)
     resample<double>(from, to, kind, in_sizes, out_sizes, align_corners, scales, backward);
   else

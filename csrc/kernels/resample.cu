@@ -1,8 +1,11 @@
 // resample_axis, resample_plane: every interpolation, forward and backward, as a band matrix applied along an axis; the
-// matrix is made by the caller. Sums are in the compute type, in the order of the taps.
-// pad_inside: reflection and replication. The backward gathers, for each input element, the few outputs it went to, so
-// it is deterministic. Called by csrc/aten/upsample.cpp, csrc/aten/padding.cpp. Spec: test/ops/test_resample.py.
+// matrix is made by the caller. Sums are in the compute type, in the order of the taps. resample_copy: nearest
+// neighbours of several axes at once, moved as bytes. pad_inside: reflection and replication. The backward gathers, for
+// each input element, the few outputs it went to, so it is deterministic. Called by csrc/aten/upsample.cpp,
+// csrc/aten/padding.cpp. Spec: test/ops/test_resample.py.
 #include "csrc/kernels/resample.h"
+
+#include <cstring>
 
 #include "csrc/device/rows.h"
 #include "csrc/kernels/index_walk.h"
@@ -215,6 +218,75 @@ void resample_stored(Stream stream, const R& r) {
   visit<Halves>(r.out_dtype, "upsample", [&](auto type) { resample<float, typename decltype(type)::type>(stream, r); });
 }
 
+template <class W>
+struct CopyRows {
+  ResampleCopy r;
+  RowSplit split;
+
+  struct Row {
+    W* out;
+    const W* in;
+  };
+
+  MB_DEVICE Row row_of(int64_t row) const {
+    const int64_t plane = row / r.out_rows, o = row - plane * r.out_rows;
+    const int64_t from = plane * r.in_rows + (r.row == nullptr ? o : int64_t(r.row[o]));
+    return {reinterpret_cast<W*>(r.out) + row * r.out_columns, reinterpret_cast<const W*>(r.in) + from * r.in_columns};
+  }
+
+  template <int Repeat>
+  MB_DEVICE static void repeated(Block block, const Row& row, int64_t n) {
+    W* out = row.out;
+    const W* in = row.in;
+    block.each(n, [=](int64_t i) {
+      for (int k = 0; k < Repeat; k++) out[i * Repeat + k] = in[i];
+    });
+  }
+
+  MB_DEVICE void operator()(Block block) const {
+    const device::RowSpan span = split.span(block.index);
+    if constexpr (!device::kThreadedBlocks) {  // whole rows; one that repeats the row before it is copied from there
+      if (span.columns == r.out_columns) {
+        Row before{nullptr, nullptr};
+        for (int64_t i = 0; i < span.rows; i++) {
+          const Row row = row_of(span.first_row + i);
+          if (row.in == before.in)
+            memcpy(row.out, before.out, size_t(r.out_columns) * sizeof(W));
+          else
+            whole_row(block, row);
+          before = row;
+        }
+        return;
+      }
+    }
+    device::each_row(
+        block, span.rows, span.columns, [&](int64_t i) { return row_of(span.first_row + i); },
+        [&](const Row& row, int64_t i) {
+          const int64_t c = span.first_column + i;
+          row.out[c] = row.in[r.column == nullptr ? c / r.repeat : int64_t(r.column[c])];
+        });
+  }
+
+  MB_DEVICE void whole_row(Block block, const Row& row) const {
+    if (r.column == nullptr && r.repeat == 1)
+      memcpy(row.out, row.in, size_t(r.out_columns) * sizeof(W));
+    else if (r.column == nullptr && r.repeat == 2)
+      repeated<2>(block, row, r.in_columns);
+    else if (r.column == nullptr && r.repeat == 4)
+      repeated<4>(block, row, r.in_columns);
+    else if (r.column == nullptr)
+      block.each(r.out_columns, [&](int64_t c) { row.out[c] = row.in[c / r.repeat]; });
+    else
+      block.each(r.out_columns, [&](int64_t c) { row.out[c] = row.in[r.column[c]]; });
+  }
+};
+
+template <class W>
+void copy_rows(Stream stream, const ResampleCopy& r) {
+  const RowSplit split = RowSplit::of(r.planes * r.out_rows, r.out_columns, 4 * kElements);
+  device::launch(stream, {split.blocks(), kThreads, split.elements_per_block()}, CopyRows<W>{r, split});
+}
+
 MB_DEVICE int64_t inside(int64_t o, int64_t before, int64_t n, bool reflect) {
   const int64_t i = o - before;
   if (i < 0) return reflect ? -i : 0;
@@ -317,6 +389,19 @@ void pad(Stream stream, const Pad& p) {
 
 MB_DEFINE_KERNEL(resample_axis, (Stream stream, const Resample& r)) {
   resample_stored(stream, r);
+}
+
+MB_DEFINE_KERNEL(resample_copy, (Stream stream, const ResampleCopy& r)) {
+  switch (r.size) {
+    case 1:
+      return copy_rows<uint8_t>(stream, r);
+    case 2:
+      return copy_rows<uint16_t>(stream, r);
+    case 4:
+      return copy_rows<uint32_t>(stream, r);
+    default:
+      return copy_rows<uint64_t>(stream, r);
+  }
 }
 
 MB_DEFINE_KERNEL(resample_plane, (Stream stream, const ResamplePlane& r)) {

@@ -1,4 +1,5 @@
-// Entry points of resample.cu: interpolation along one or two axes, and pads that repeat what is inside.
+// Entry points of resample.cu: interpolation along one or two axes, nearest neighbours, and pads that repeat what is
+// inside.
 #pragma once
 
 #include "csrc/device/kernel.h"
@@ -41,6 +42,18 @@ struct ResamplePlane {
   Taps y, x;
 };
 MB_DECLARE_KERNEL(resample_plane, void(Stream stream, const ResamplePlane& resample));
+
+// out[p, r, c] = in[p, row[r], column[c]], elements of `size` bytes: nearest neighbours, where every weight is one.
+struct ResampleCopy {
+  const char* in;
+  char* out;
+  int64_t size, planes;
+  int64_t in_rows, in_columns, out_rows, out_columns;
+  const int32_t* row;     // nullptr: all as they are
+  const int32_t* column;  // nullptr: column c is input c / repeat
+  int64_t repeat;
+};
+MB_DECLARE_KERNEL(resample_copy, void(Stream stream, const ResampleCopy& resample));
 
 // The last `dims` dimensions of contiguous (planes, in) become (planes, out); `before` elements are added (or,
 // negative, cut off) at the beginning of each. Sizes are innermost first.
