@@ -6,27 +6,13 @@
 #include <cstring>
 
 #include "csrc/device/tile.h"
+#include "csrc/device/widen.h"
 #if defined(__F16C__)
 #include <immintrin.h>
 #endif
 
 namespace mybackend::device {
 namespace {
-
-MB_DEVICE float widen(bfloat16 x) {
-  const uint32_t bits = uint32_t(x.x) << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-// Round to nearest even; NaN stays NaN (quiet).
-MB_DEVICE uint16_t narrow(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, 4);
-  const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  return uint16_t(x != x ? 0x7fc0 : rounded);
-}
 
 template <class To>
 void from_half(To* to, const half* from, int64_t n) {
@@ -95,9 +81,8 @@ void store_as(char* to, const From* from, int64_t stride, int64_t n) {
   } else if constexpr (std::is_same_v<To, half>) {
     to_half(out, from, n);
   } else if constexpr (std::is_same_v<To, bfloat16>) {
-    uint16_t* bits = reinterpret_cast<uint16_t*>(to);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; i++) bits[i] = narrow(convert<float>(from[i]));
+    for (int64_t i = 0; i < n; i++) out[i] = narrow<bfloat16>(convert<float>(from[i]));
   } else {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) out[i] = convert<To>(from[i]);

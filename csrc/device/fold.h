@@ -5,6 +5,7 @@
 //   RowReader<T, Stored>                 x = reader.read(reduction, base, position, n): x[i] is element `position + i`
 //   fold_columns(...)                    many results side by side, each over its own column
 //   visit_stored<T>(dtype, f)            which `Stored` types a kernel has to be compiled for
+//   visit_folded<T>(dtype, f)            the same for reductions
 //
 //   C++ compiler, one thread    rows as vectors of accumulators, elements converted a chunk at a time; columns as
 //   arrays of

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "csrc/device/widen.h"
+
 namespace mybackend::device {
 
 // Elements a reader hands out at a time: they stay in the first-level cache, and a float sum over them has short
@@ -17,11 +19,26 @@ constexpr int kVectorBytes = 64;
 constexpr int kVectorBytes = 32;
 #endif
 
+// Elements stored as Stored: x[i] is one of them as T.
+template <class T, class Stored>
+struct Widened {
+  const Stored* data;
+  MB_DEVICE T operator[](int64_t i) const { return widen(data[i]); }
+};
+template <class T, class Stored>
+using Elements = std::conditional_t<std::is_same_v<T, Stored>, const T*, Widened<T, Stored>>;
+
+// Vectors of accumulators that suit elements X: a vector of elements of half the size fills two.
+template <class X>
+constexpr int kSpread = 1;
+template <class T, class Stored>
+constexpr int kSpread<Widened<T, Stored>> = 2;
+
 // op over f(0..n); `op` is associative and commutative. A vector of accumulators takes four vectors of terms at a time,
 // so that the latency of one operation does not bound the loop.
-template <class T, class Op, class F>
+template <class T, int kVectors = 1, class Op, class F>
 MB_DEVICE T fold(Block, int64_t n, T identity, Op op, F f) {
-  constexpr int kLanes = kVectorBytes / int(sizeof(T));
+  constexpr int kLanes = kVectors * kVectorBytes / int(sizeof(T));
   T total = identity;
   int64_t i = 0;
   if (n >= kLanes) {
@@ -66,7 +83,7 @@ template <class Op, class X>
 MB_DEVICE typename Op::Acc fold_positions(Block block, const Op& op, typename Op::Acc total, int64_t n, int64_t p,
                                           X x) {
   using T = typename Op::Input;
-  const T best = fold<T>(block, n, op.identity().a, typename Op::Order{}, [=](int64_t i) { return x[i]; });
+  const T best = fold<T, kSpread<X>>(block, n, op.identity().a, typename Op::Order{}, [=](int64_t i) { return x[i]; });
   if (op.beats({best, p}, total) == 0) return total;
   const int64_t at = best != best ? fold_first(block, n, [=](int64_t i) { return x[i] != x[i]; })
                                   : fold_first(block, n, [=](int64_t i) { return x[i] == best; });
@@ -80,20 +97,22 @@ MB_DEVICE T read_one(const char* at, DType dtype) {
   return value;
 }
 
-// Reads pieces of at most kFoldChunk elements; converts, gathers and joins short runs on the way.
-template <class T, class /*Stored*/>
+// Reads pieces of at most kFoldChunk elements; converts, gathers and joins short runs on the way. Stored is T or, for
+// float, bfloat16, which is then widened as it is used.
+template <class T, class Stored>
 class RowReader {
  public:
+  using Run = Elements<T, Stored>;
   MB_DEVICE int64_t longest(const Reduction&, int64_t remaining) const { return std::min(remaining, kFoldChunk); }
 
-  const T* read(const Reduction& r, const char* base, int64_t position, int64_t n) {
+  Run read(const Reduction& r, const char* base, int64_t position, int64_t n) {
     if (r.reduced <= 1)
       return read_run(base + (r.reduced == 0 ? 0 : position * r.reduced_stride[0]), stride(r), n, r.in_dtype);
     int64_t index = position % r.reduced_size[0];
     if (index + n <= r.reduced_size[0])
       return read_run(base + offset_of(position, r.reduced, r.reduced_size, r.reduced_stride), stride(r), n,
                       r.in_dtype);
-    T* to = buffer_;
+    Stored* to = buffer_;
     while (n > 0) {
       const int64_t run = std::min(n, r.reduced_size[0] - index);
       load_row(to, base + offset_of(position, r.reduced, r.reduced_size, r.reduced_stride), stride(r), run, r.in_dtype);
@@ -102,19 +121,20 @@ class RowReader {
       n -= run;
       index = 0;
     }
-    return buffer_;
+    return Run{buffer_};
   }
 
   // n elements that lie `stride` bytes apart.
-  MB_DEVICE const T* read_run(const char* from, int64_t stride, int64_t n, DType dtype) {
-    if (dtype == dtype_of<T> && stride == int64_t(sizeof(T))) return reinterpret_cast<const T*>(from);
+  MB_DEVICE Run read_run(const char* from, int64_t stride, int64_t n, DType dtype) {
+    if (dtype == dtype_of<Stored> && stride == int64_t(sizeof(Stored)))
+      return Run{reinterpret_cast<const Stored*>(from)};
     load_row(buffer_, from, stride, n, dtype);
-    return buffer_;
+    return Run{buffer_};
   }
 
  private:
   static int64_t stride(const Reduction& r) { return r.reduced == 0 ? 0 : r.reduced_stride[0]; }
-  alignas(64) T buffer_[kFoldChunk];
+  alignas(64) Stored buffer_[kFoldChunk];
 };
 
 template <class Acc, int64_t N>
@@ -148,7 +168,7 @@ struct Strip<Three<A, B, C>, N> {
   }
 };
 
-constexpr int64_t kCascade = 256;  // rows folded into one accumulator before it is added to the column's total
+constexpr int64_t kCascade = 64;  // rows folded into one accumulator before it is added to the column's total
 
 // Columns' accumulators at three levels: `low` is folded into, `carry` moves it up a level now and then, so that the
 // rounding error of a sum does not grow with the number of rows. After `finish` low holds the results.
@@ -195,32 +215,30 @@ MB_DEVICE void fold_columns(Block, const Op& op, DType dtype, int64_t width, int
                             Row row, Done done) {
   using T = typename Op::Input;
   using Acc = typename Op::Acc;
+  using Run = Elements<T, Stored>;
   struct Buffer {
-    alignas(64) T x[kStrip];
+    alignas(64) Stored x[kStrip];
   } buffer[4];
   StripCascade<Op> total(op, width);
-  const bool ready = dtype == dtype_of<T> && stride == int64_t(sizeof(T));
-  auto read = [&](int k, int64_t position) -> const T* {
+  const bool ready = dtype == dtype_of<Stored> && stride == int64_t(sizeof(Stored));
+  auto read = [&](int k, int64_t position) {
     const char* at = row(position);
-    if (ready) return reinterpret_cast<const T*>(at);
+    if (ready) return Run{reinterpret_cast<const Stored*>(at)};
     load_row(buffer[k].x, at, stride, width, dtype);
-    return buffer[k].x;
+    return Run{buffer[k].x};
   };
   while (begin < end) {
     const int64_t stop = std::min(end, begin + kCascade);
     Strip<Acc, kStrip>& strip = total.low();
     int64_t p = begin;
     for (; p + 4 <= stop; p += 4) {
-      const T* __restrict__ x0 = read(0, p);
-      const T* __restrict__ x1 = read(1, p + 1);
-      const T* __restrict__ x2 = read(2, p + 2);
-      const T* __restrict__ x3 = read(3, p + 3);
+      const Run x0 = read(0, p), x1 = read(1, p + 1), x2 = read(2, p + 2), x3 = read(3, p + 3);
 #pragma GCC ivdep
       for (int64_t i = 0; i < width; i++)
         strip.set(i, op.combine(strip.get(i), op.quad(x0[i], x1[i], x2[i], x3[i], p)));
     }
     for (; p < stop; p++) {
-      const T* __restrict__ x = read(0, p);
+      const Run x = read(0, p);
 #pragma GCC ivdep
       for (int64_t i = 0; i < width; i++) strip.set(i, op.combine(strip.get(i), op.term(x[i], p)));
     }
@@ -234,7 +252,7 @@ MB_DEVICE void fold_columns(Block, const Op& op, DType dtype, int64_t width, int
 // `width` results, each over its `parts` partial ones; partial(p, i) is part p of result i.
 template <class Op, class Partial, class Done>
 MB_DEVICE void fold_partials(Block, const Op& op, int64_t width, int64_t parts, Partial partial, Done done) {
-  constexpr int64_t kChain = 32;
+  constexpr int64_t kChain = 8;
   StripCascade<Op> total(op, width);
   for (int64_t begin = 0; begin < parts; begin += kChain) {
     auto& strip = total.low();
@@ -259,6 +277,15 @@ MB_DEVICE typename Op::Acc fold_accumulators(Block, const Op& op, int64_t n, F f
 // The reader converts by itself, so that one kernel serves every dtype that is computed in T.
 template <class T, class F>
 void visit_stored(DType, F f) {
+  f(Type<T>{});
+}
+
+// The same for reductions, which are over so soon that bfloat16 is worth a kernel of its own.
+template <class T, class F>
+void visit_folded(DType dtype, F f) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype == DType::BFloat16) return f(Type<bfloat16>{});
+  }
   f(Type<T>{});
 }
 

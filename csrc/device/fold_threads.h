@@ -7,7 +7,10 @@ namespace mybackend::device {
 constexpr int64_t kFoldChunk = 32768;
 constexpr int64_t kStrip = 128;  // columns of one block
 
-template <class T, class Op, class F>
+template <class X>
+constexpr int kSpread = 1;
+
+template <class T, int kVectors = 1, class Op, class F>
 MB_DEVICE T fold(Block block, int64_t n, T identity, Op op, F f) {
   return block.reduce<T>(n, identity, op, f);
 }
@@ -113,6 +116,11 @@ void visit_stored(DType dtype, F f) {
     if (dtype == DType::ComplexHalf) return f(Type<complex<half>>{});
   }
   f(Type<T>{});
+}
+
+template <class T, class F>
+void visit_folded(DType dtype, F f) {
+  visit_stored<T>(dtype, f);
 }
 
 }  // namespace mybackend::device

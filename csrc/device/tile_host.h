@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "csrc/device/widen.h"
+
 namespace mybackend::device {
 
 constexpr int64_t kPointwiseBlock = 8192;
@@ -129,15 +131,68 @@ void write_tile(const Cursor<N>& cursor, int k, int64_t n, const T* from) {
   });
 }
 
+// bfloat16 is widened inside the loop where it lies ready: a shift and a rounding cost less than a pass through a
+// buffer.
+template <class T>
+using Narrow = std::conditional_t<std::is_same_v<T, float>, bfloat16, T>;
+
+template <class T, int N>
+Narrow<T>* narrow_tile(const Cursor<N>& cursor, int k) {
+  const Operands<N>& o = cursor.operands;
+  return reinterpret_cast<Narrow<T>*>(o.contiguous[k] ? o.data[k] + cursor.position * int64_t(sizeof(Narrow<T>))
+                                                      : cursor.address(k));
+}
+
+template <class Out, class... In, class F>
+void run_narrow(int64_t n, const F& f, Narrow<Out>* out, const Narrow<In>* __restrict__... a) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) out[i] = narrow<Narrow<Out>>(f(widen(a[i])...));
+}
+
+// Does `n` elements from the cursor on if those computed in float lie ready as bfloat16, all others as they are
+// computed in; of two inputs one may be a scalar.
+template <class Out, class... In, size_t... I, class F>
+bool do_narrow(const Cursor<1 + sizeof...(In)>& cursor, int64_t n, const F& f, std::index_sequence<I...>) {
+  if (!lies_ready<Narrow<Out>>(cursor, 0, n)) return false;
+  const bool ready[] = {lies_ready<Narrow<In>>(cursor, I + 1, n)...};
+  Narrow<Out>* out = narrow_tile<Out>(cursor, 0);
+  if ((ready[I] && ...)) {
+    run_narrow<Out, In...>(n, f, out, narrow_tile<In>(cursor, I + 1)...);
+    return true;
+  }
+  if constexpr (sizeof...(In) == 2 && (std::is_same_v<In, float> && ...)) {
+    const Operands<3>& o = cursor.operands;
+    for (int k = 1; k <= 2; k++) {
+      if (!ready[2 - k] || o.contiguous[k] || !is_scalar(o, k)) continue;
+      float value;
+      load_row(&value, o.data[k] == nullptr ? o.immediate[k] : o.data[k], 0, 1, o.dtype[k]);
+      const bfloat16* in = narrow_tile<float>(cursor, 3 - k);
+      k == 1 ? run_narrow<Out, float>(
+                   n, [&, value](float x) { return f(value, x); }, out, in)
+             : run_narrow<Out, float>(n, [&, value](float x) { return f(x, value); }, out, in);
+      return true;
+    }
+  }
+  return false;
+}
+
 template <bool Indexed, class Out, class... In, size_t... I, class F>
 void each_tile(const Operands<1 + sizeof...(In)>& o, int64_t begin, int64_t end, const F& f,
                std::index_sequence<I...>) {
   Cursor<1 + sizeof...(In)> cursor(o, begin);
   std::tuple<Tile<In>...> tiles;
   Tile<Out> result;
+  constexpr bool kWidens = !Indexed && (std::is_same_v<Out, float> || ... || std::is_same_v<In, float>);
+  const bool widens = kWidens && (o.dtype[0] == DType::BFloat16 || ((o.dtype[I + 1] == DType::BFloat16) || ...));
   while (cursor.position < end) {
     int64_t n = end - cursor.position;
     if (!cursor.flat && o.sizes[0] >= kLongRow) n = std::min(n, o.sizes[0] - cursor.index[0]);
+    if constexpr (kWidens) {
+      if (widens && do_narrow<Out, In...>(cursor, n, f, std::index_sequence<I...>{})) {
+        cursor.advance(n);
+        continue;
+      }
+    }
     const bool ready = lies_ready<Out>(cursor, 0, n);
     if (!(ready && (lies_ready<In>(cursor, I + 1, n) && ...))) n = std::min(n, kTile);
     Out* out = lies_ready<Out>(cursor, 0, n)

@@ -55,14 +55,14 @@ MB_BINARY(div_true, FloatsAndComplexes, return x / y;)
 // NaN wins.
 MB_BINARY(maximum, RealsAndBool, {
   if constexpr (is_floating<T>) {
-    return x != x ? x : (y != y || y > x) ? y : x;
+    return x != x ? x : !(y <= x) ? y : x;
   } else {
     return x < y ? y : x;
   }
 })
 MB_BINARY(minimum, RealsAndBool, {
   if constexpr (is_floating<T>) {
-    return x != x ? x : (y != y || y < x) ? y : x;
+    return x != x ? x : !(y >= x) ? y : x;
   } else {
     return y < x ? y : x;
   }

@@ -38,7 +38,9 @@ struct Word16 {
 // As large as the 48 KiB of shared memory that every GPU gives a block allow; on the host few pages are touched at a
 // time.
 template <class W>
-constexpr int kSideOf = sizeof(W) == 16 ? 32 : 64;
+constexpr int kSideOf = sizeof(W) == 16  ? 32
+                        : sizeof(W) == 2 ? 128
+                                         : 64;
 
 // One block moves a kSide x kSide square of the two inner dimensions: `in` is dense along dimension 1, `out` along 0.
 template <class W>
@@ -129,8 +131,15 @@ MB_DEFINE_KERNEL(copy, (Stream stream, const Operands<2>& o, bool conjugate, boo
   }
 }
 
+// The value is stored as the output's type, so it moves as a word like any copy.
 MB_DEFINE_KERNEL(fill, (Stream stream, const Operands<2>& o)) {
   using Everything = Join<Floats, Integers, Booleans, Complexes, Unsigneds>;
+  if (o.dtype[0] == o.dtype[1] && size_of(o.dtype[0]) <= 2) {
+    Operands<2> words = o;
+    words.dtype[0] = words.dtype[1] = size_of(o.dtype[0]) == 2 ? DType::UInt16 : DType::UInt8;
+    return size_of(o.dtype[0]) == 2 ? device::pointwise<uint16_t, uint16_t>(stream, words, Identity{})
+                                    : device::pointwise<uint8_t, uint8_t>(stream, words, Identity{});
+  }
   visit<Everything>(compute_dtype(o.dtype[0]), "fill_", [&](auto type) {
     using T = typename decltype(type)::type;
     device::pointwise<T, T>(stream, o, Identity{});

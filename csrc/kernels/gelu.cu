@@ -25,11 +25,18 @@ struct GeluTanh {
   }
 };
 
+MB_DEVICE double bell(double x) {
+  return math::exp(-0.5 * x * x);
+}
+MB_DEVICE float bell(float x) {
+  const float power = -0.5f * x * x;
+  return power > -80.0f ? exp_below_zero(power) : power == power ? 0.0f : power;
+}
+
 struct GeluBackward {
   template <class T>
   MB_DEVICE T operator()(T grad, T x) const {
-    const T density = math::exp(T(-0.5) * x * x) * T(kInverseSqrtTwoPi);
-    return grad * (normal_cdf(x) + x * density);
+    return grad * (normal_cdf(x) + x * (bell(x) * T(kInverseSqrtTwoPi)));
   }
 };
 

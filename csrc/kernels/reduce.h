@@ -46,7 +46,9 @@ inline ReductionPlan plan_reduction(Reduction& r, bool positions) {
   }
   int64_t blocks = r.outputs;
   if (plan.columns) {
-    if (dense && !positions && r.kept_size[0] * 4 <= device::kStrip) {
+    // Not worth a second launch where there is little to fold and columns are wide enough to be folded as they are.
+    const bool little = r.count * r.outputs <= kPartWork && r.kept_size[0] >= kNarrow;
+    if (dense && !positions && !little && r.kept_size[0] * 4 <= device::kStrip) {
       plan.group = device::kStrip / r.kept_size[0];
       plan.tail = r.count % plan.group * r.kept_size[0];
       r.outputs *= plan.group;
@@ -186,7 +188,7 @@ void run_reduction(Stream stream, const Reduction& given, const Workspace& works
   Acc* partial = nullptr;
   if (staged)
     partial = reinterpret_cast<Acc*>(workspace.take(workspace.context, plan.parts * r.outputs * int64_t(sizeof(Acc))));
-  device::visit_stored<typename Op::Input>(r.in_dtype, [&](auto stored) {
+  device::visit_folded<typename Op::Input>(r.in_dtype, [&](auto stored) {
     using Stored = typename decltype(stored)::type;
     if (plan.columns) {
       const int64_t width = r.kept_size[0] < device::kStrip ? r.kept_size[0] : device::kStrip;

@@ -23,8 +23,8 @@ struct SmallestAndLargest {
   template <class X>
   MB_DEVICE Acc absorb(Block block, Acc acc, int64_t n, int64_t, X x) const {
     auto at = [=](int64_t i) { return T(x[i]); };
-    return combine(acc, {device::fold<T>(block, n, device::highest_of<T>(), device::Smaller{}, at),
-                         device::fold<T>(block, n, device::lowest_of<T>(), device::Larger{}, at)});
+    return combine(acc, {device::fold<T, device::kSpread<X>>(block, n, device::highest_of<T>(), device::Smaller{}, at),
+                         device::fold<T, device::kSpread<X>>(block, n, device::lowest_of<T>(), device::Larger{}, at)});
   }
   MB_DEVICE void store(const Reduction& r, char* smallest, char* largest, Acc acc) const {
     device::store_one(smallest, acc.a, r.out_dtype[0]);

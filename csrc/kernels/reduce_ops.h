@@ -32,7 +32,7 @@ struct FoldOf {
   template <class X>
   MB_DEVICE Acc absorb(Block block, Acc acc, int64_t n, int64_t, X x) const {
     const Term f = of;
-    return {fn(acc.a, device::fold<A>(block, n, start, fn, [=](int64_t i) { return A(f(x[i])); }))};
+    return {fn(acc.a, device::fold<A, device::kSpread<X>>(block, n, start, fn, [=](int64_t i) { return A(f(x[i])); }))};
   }
   MB_DEVICE void store(const Reduction& r, char* out, char*, Acc acc) const {
     device::store_one(out, finish(acc.a), r.out_dtype[0]);

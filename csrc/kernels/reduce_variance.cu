@@ -30,8 +30,9 @@ struct Moments {
   template <class X>
   MB_DEVICE Acc absorb(Block block, Acc acc, int64_t n, int64_t, X x) const {
     const T count = T(n);
-    const T mean = device::fold<T>(block, n, T(0), device::Add{}, [=](int64_t i) { return T(x[i]); }) / count;
-    const T squares = device::fold<T>(block, n, T(0), device::Add{}, [=](int64_t i) {
+    const T mean =
+        device::fold<T, device::kSpread<X>>(block, n, T(0), device::Add{}, [=](int64_t i) { return T(x[i]); }) / count;
+    const T squares = device::fold<T, device::kSpread<X>>(block, n, T(0), device::Add{}, [=](int64_t i) {
       const T d = T(x[i]) - mean;
       return d * d;
     });

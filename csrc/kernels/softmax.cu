@@ -21,6 +21,7 @@ using device::narrow;
 using device::widen;
 
 constexpr int kLanes = 128;
+constexpr int64_t kHeld = 2048;  // powers of a row that a block keeps while it adds them up
 
 // O is the type of the result, S that of the input.
 template <bool Log, class O, class S>
@@ -41,6 +42,11 @@ struct SoftmaxRows {
     } else if constexpr (std::is_same_v<O, A>) {
       const A total = block.sum<A>(dim, [&](int64_t i) { return y[i] = math::exp_down(widen(x[i]) - peak); });
       block.each(dim, [&](int64_t i) { y[i] /= total; });
+    } else if (dim <= kHeld) {
+      MB_SHARED(block, A, held, kHeld);
+      A* const power = held;
+      const A total = block.sum<A>(dim, [=](int64_t i) { return power[i] = math::exp_down(widen(x[i]) - peak); });
+      block.each(dim, [=](int64_t i) { y[i] = narrow<O>(power[i] / total); });
     } else {
       const A total = block.sum<A>(dim, [&](int64_t i) { return math::exp_down(widen(x[i]) - peak); });
       block.each(dim, [&](int64_t i) { y[i] = narrow<O>(math::exp_down(widen(x[i]) - peak) / total); });
