@@ -26,6 +26,11 @@ struct Add {
   MB_DEVICE int operator()(int a, int b) const { return a + b; }
 };
 
+// A block that is one thread takes whole rows: they lie together.
+MB_DEVICE int64_t strips_of(int64_t width) {
+  return device::kThreadedBlocks && width > 0 ? device::ceil_div(width, kColumns) : 1;
+}
+
 template <class S, class I>
 struct Backward {
   using A = Compute<S>;
@@ -40,10 +45,10 @@ struct Backward {
 
   MB_DEVICE void operator()(Block block) const {
     MB_SHARED(block, int, members, kChunk);
-    const int64_t strips = device::ceil_div(width, kColumns);
-    const int64_t range = block.index / strips, first = block.index % strips * kColumns;
+    const int64_t strips = strips_of(width), strip = device::ceil_div(width, strips);
+    const int64_t range = block.index / strips, first = block.index % strips * strip;
     const int64_t low = rows * range / ranges, high = rows * (range + 1) / ranges;
-    const int64_t columns = width - first < kColumns ? width - first : kColumns;
+    const int64_t columns = width - first < strip ? width - first : strip;
     for (int64_t row = low; row < high; row++) {
       A* to = grad_weight + row * width + first;
       block.each(columns, [&](int64_t d) { to[d] = A(0); });
@@ -124,9 +129,11 @@ struct Renorm {
   }
 };
 
-// Few ranges where a block is one thread and reading indices is its own cost; enough to fill a GPU otherwise.
-int64_t ranges_of(int64_t rows, int64_t strips) {
-  const int64_t wanted = device::kThreadedBlocks ? std::max<int64_t>(1, 264 / std::max<int64_t>(1, strips)) : 2;
+// Enough ranges to fill a GPU; where a block is one thread, few enough that reading the indices again for each costs
+// little beside the rows.
+int64_t ranges_of(int64_t rows, int64_t width, int64_t count, int64_t strips) {
+  const int64_t wanted = device::kThreadedBlocks ? std::max<int64_t>(1, 264 / strips)
+                                                 : std::clamp<int64_t>(rows * width / (8 * (count + 1)), 2, 16);
   return std::min(rows, wanted);
 }
 
@@ -140,9 +147,9 @@ MB_DEFINE_KERNEL(embedding_backward, (Stream stream, const EmbeddingIndices& ind
     using A = Compute<S>;
     visit<Types<int64_t, int32_t>>(indices.dtype, "embedding_backward", [&](auto index_type) {
       using I = typename decltype(index_type)::type;
-      const int64_t strips = device::ceil_div(width, kColumns), ranges = ranges_of(rows, strips);
+      const int64_t strips = strips_of(width), ranges = ranges_of(rows, width, indices.count, strips);
       const int64_t work =
-          indices.count + (rows + indices.count) * std::min<int64_t>(width, kColumns) / std::max<int64_t>(1, ranges);
+          indices.count + (rows + indices.count) * device::ceil_div(width, strips) / std::max<int64_t>(1, ranges);
       device::launch(stream, {ranges * strips, kColumns, work},
                      Backward<S, I>{static_cast<const I*>(indices.data), indices.count, indices.padding, rows, width,
                                     ranges, static_cast<const S*>(grad), static_cast<const I*>(source),

@@ -59,7 +59,9 @@ struct Targets {
     return value;
   }
   MB_DEVICE A weight_of(int64_t value) const { return weight == nullptr ? A(1) : A(widen(weight[value])); }
-  MB_DEVICE int64_t position(int64_t i, int64_t value) const { return (i / s * c + value) * s + i % s; }
+  MB_DEVICE int64_t position(int64_t i, int64_t value) const {
+    return s == 1 ? i * c + value : (i / s * c + value) * s + i % s;
+  }
 };
 
 template <class S, class T>

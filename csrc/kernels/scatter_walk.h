@@ -13,6 +13,7 @@
 
 #include "csrc/device/atomic.h"
 #include "csrc/device/rows.h"
+#include "csrc/device/widen.h"
 #include "csrc/kernels/index_walk.h"
 
 namespace mybackend::kernels {
@@ -37,7 +38,7 @@ struct Add {
     if constexpr (std::is_same_v<T, bool>)
       return held || value;
     else
-      return convert<T>(Compute<T>(held) + Compute<T>(value));
+      return device::narrow<T>(device::widen(held) + device::widen(value));
   }
 };
 
@@ -99,6 +100,12 @@ struct FiberRows {
 
   MB_DEVICE void operator()(Block block) const {
     const device::RowSpan span = split.span(block.index);
+    if constexpr (!device::kThreadedBlocks) {
+      if (by_row && dense && o.ndim == o.fiber_dims + 1) {
+        for (int64_t row = 0; row < span.rows; row++) walk_row(block, span, row);
+        return;
+      }
+    }
     for (int64_t w = 0; w < walk; w++) {
       auto start = Place<1>::origin(o);
       start.follow(o, o.fiber_dims, o.ndim, w);
@@ -147,6 +154,22 @@ struct FiberRows {
         }
       }
       block.sync();
+    }
+  }
+
+  // All positions of one dense row of fibers, walked along one dimension: what remains of a position is its index.
+  MB_DEVICE void walk_row(Block block, const device::RowSpan& span, int64_t row) const {
+    auto place = Place<1>::origin(o);
+    place.step(o, 0, span.first_column);
+    place.follow(o, 1, o.fiber_dims, span.first_row + row);
+    const int d = o.fiber_dims;
+    const int64_t to_stride = o.to_strides[d], from_stride = o.from_strides[d];
+    for (int64_t w = 0; w < walk; w++) {
+      int64_t offset;
+      if (!place.resolve<int64_t>(o, d, w, offset)) continue;
+      T* to = reinterpret_cast<T*>(place.to + w * to_stride + offset);
+      const T* from = reinterpret_cast<const T*>(place.from + w * from_stride);
+      block.each(span.columns, [=](int64_t c) { to[c] = Op{}(to[c], from[c]); });
     }
   }
 };
