@@ -80,7 +80,9 @@ class _Plan:
         parallel = config.root / "csrc" / "runtime" / "parallel.cpp"
         objects = self._compile("cxx", [source for source in sources if source != parallel], "core", flags)
         objects += self._compile("cxx", [parallel], "core", f"{flags} -fopenmp")
+        # Functions of ours bind to themselves: looking thousands of them up by name would slow every `import torch`.
         link = f"{self._torch_link()} -ltorch_cpu -lc10 {self._openmp()} -ldl -lpthread -Wl,--no-undefined"
+        link += " -Wl,-Bsymbolic-functions"
         return self._link("link", config.out / "lib" / "libmybackend.so", objects, link)
 
     def bindings(self, core: Path) -> Path:
