@@ -64,9 +64,16 @@ def _choose(kernel: Any) -> Form:
     length = sizevars.optimization_hint(kernel.features.reduction_numel, fallback=1 << 20)
     if length <= SHORT_REDUCTION and items >= MANY_ITEMS:
         return Form.LANES
-    along_items = sum(_is_neighbour(kernel, index, of_loop=False) for index in kernel.accesses)
-    along_reduction = sum(_is_neighbour(kernel, index, of_loop=True) for index in kernel.accesses)
+    # What does not depend on the reduction is read once for each item, however it lies.
+    accesses = [index for index in kernel.accesses if _in_reduction(kernel, index)]
+    along_items = sum(_is_neighbour(kernel, index, of_loop=False) for index in accesses)
+    along_reduction = sum(_is_neighbour(kernel, index, of_loop=True) for index in accesses)
     return Form.LANES if along_items > along_reduction else Form.ROWS
+
+
+def _in_reduction(kernel: Any, index: sympy.Expr) -> bool:
+    entries = [kernel.range_tree_nodes.get(symbol) for symbol in index.free_symbols]
+    return any(entry is not None and entry.root.is_loop for entry in entries)
 
 
 def _is_neighbour(kernel: Any, index: sympy.Expr, of_loop: bool) -> bool:

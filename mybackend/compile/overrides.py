@@ -66,6 +66,23 @@ def _binary(function: str) -> Any:
     return staticmethod(override)
 
 
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, CSEVariable) and value.dtype == torch.bool
+
+
+def _truth(value: Any) -> str:
+    return str(value) if _is_bool(value) else f"({value} != 0)"
+
+
+def _comparison(operator: str, of_bools: str) -> Any:
+    def override(x: Any, y: Any) -> str:
+        if _is_bool(x) and _is_bool(y):
+            return of_bools.format(x=x, y=y)
+        return f"{x} {operator} {y}"
+
+    return staticmethod(override)
+
+
 def _special(function: str, of: Any) -> Any:
     """A function of prelude/special.h."""
     override = of(function).__func__
@@ -287,15 +304,23 @@ class Overrides(OpOverrides):
 
     @staticmethod
     def logical_and(x: Any, y: Any) -> str:
-        return f"({x} != 0) & ({y} != 0)"
+        return f"{_truth(x)} & {_truth(y)}"
 
     @staticmethod
     def logical_or(x: Any, y: Any) -> str:
-        return f"({x} != 0) | ({y} != 0)"
+        return f"{_truth(x)} | {_truth(y)}"
 
     @staticmethod
     def logical_xor(x: Any, y: Any) -> str:
-        return f"({x} != 0) != ({y} != 0)"
+        return f"{_truth(x)} ^ {_truth(y)}"
+
+    # Of two bools as logic: g++ does not vectorise the comparison of comparisons.
+    eq = _comparison("==", "!({x} ^ {y})")
+    ne = _comparison("!=", "{x} ^ {y}")
+    gt = _comparison(">", "{x} & !{y}")
+    lt = _comparison("<", "!{x} & {y}")
+    ge = _comparison(">=", "{x} | !{y}")
+    le = _comparison("<=", "!{x} | {y}")
 
     @staticmethod
     def bitwise_not(x: Any) -> str:
