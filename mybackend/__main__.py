@@ -8,6 +8,7 @@ import sys
 
 COMMANDS = {
     "coverage": ("mybackend.coverage", "how every operator is served"),
+    "trace": ("mybackend.autograd.trace_command", "runs a script and records its backwards"),
     "info": ("mybackend._info", "versions, driver and devices"),
 }
 

@@ -40,6 +40,10 @@ void detach_thread(void*) {
   gil.dec_ref();
 }
 
+void wait_for_gil() {
+  pybind11::gil_scoped_acquire gil;
+}
+
 // The wrapper around run_backward keeps a copy of the caller's context there.
 void* enter_context() {
   if (!at::impl::ThreadLocalPythonObjects::contains("context")) return nullptr;
@@ -75,6 +79,7 @@ void install_python_hooks() {
   table.check_signals = check_signals;
   table.attach_thread = attach_thread;
   table.detach_thread = detach_thread;
+  table.wait_for_gil = wait_for_gil;
   table.enter_context = enter_context;
   table.leave_context = leave_context;
 }

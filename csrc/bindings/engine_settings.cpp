@@ -10,22 +10,28 @@
 namespace mybackend::bindings {
 namespace {
 
+using engine::core::BackwardRecord;
 using engine::core::NodeRecord;
+using Records = std::pair<std::vector<BackwardRecord>, std::vector<NodeRecord>>;
 
 class Recorder final : public engine::core::Observer {
  public:
   void on_node(NodeRecord&& record) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    records_.push_back(std::move(record));
+    records_.second.push_back(std::move(record));
   }
-  std::vector<NodeRecord> take() {
+  void on_backward(const BackwardRecord& record) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    records_.first.push_back(record);
+  }
+  Records take() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(records_, {});
   }
 
  private:
   std::mutex mutex_;
-  std::vector<NodeRecord> records_;
+  Records records_;
 };
 
 std::shared_ptr<Recorder>& recorder() {
@@ -39,17 +45,35 @@ void start_recording() {
   engine::settings().set_observer(recorder());
 }
 
-std::vector<NodeRecord> stop_recording() {
+Records stop_recording() {
   TORCH_CHECK(recorder() != nullptr, "the autograd engine is not being recorded");
   engine::settings().set_observer(nullptr);
   return std::exchange(recorder(), nullptr)->take();
 }
 
+using Policies = std::vector<std::pair<std::string, const engine::core::Policy*>>;
+
+const Policies& policies() {
+  static const auto* const policies = new Policies{
+      {"sequence", nullptr}, {"stable", new engine::core::StablePolicy}, {"memory", new engine::core::MemoryPolicy}};
+  return *policies;
+}
+
+std::string policy() {
+  const engine::core::Policy* const current = engine::settings().policy;
+  for (const auto& [known, policy] : policies()) {
+    if (policy == current) return known;
+  }
+  return "of a plugin";
+}
+
 void set_policy(const std::string& name) {
-  static const auto* const memory = new engine::core::MemoryPolicy;
-  TORCH_CHECK_VALUE(name == "sequence" || name == "memory", "policy: expected 'sequence' or 'memory', but got '", name,
-                    "'");
-  engine::settings().policy = name == "memory" ? memory : nullptr;
+  for (const auto& [known, policy] : policies()) {
+    if (name != known) continue;
+    engine::settings().policy = policy;
+    return;
+  }
+  TORCH_CHECK_VALUE(false, "policy: expected 'sequence', 'stable' or 'memory', but got '", name, "'");
 }
 
 void set_cpu_workers(int64_t count) {
@@ -73,21 +97,42 @@ void bind_engine_settings(py::module_& m) {
       .def_readonly("seat_ns", &NodeRecord::seat_ns)
       .def_readonly("end_ns", &NodeRecord::end_ns)
       .def_readonly("bytes", &NodeRecord::bytes)
-      .def_readonly("waited_for", &NodeRecord::waited_for);
+      .def_readonly("waited_for", &NodeRecord::waited_for)
+      .def_readonly("lock_ns", &NodeRecord::lock_ns)
+      .def_readonly("sum_ns", &NodeRecord::sum_ns)
+      .def_readonly("sums", &NodeRecord::sums);
+  py::class_<BackwardRecord>(m, "BackwardRecord")
+      .def_readonly("backward", &BackwardRecord::backward)
+      .def_readonly("depth", &BackwardRecord::depth)
+      .def_readonly("thread", &BackwardRecord::thread)
+      .def_readonly("begin_ns", &BackwardRecord::begin_ns)
+      .def_readonly("planned_ns", &BackwardRecord::planned_ns)
+      .def_readonly("end_ns", &BackwardRecord::end_ns)
+      .def_readonly("nodes", &BackwardRecord::nodes)
+      .def_readonly("edges", &BackwardRecord::edges)
+      .def_readonly("failed", &BackwardRecord::failed);
   py::class_<engine::WaitingNode>(m, "WaitingNode")
       .def_readonly("name", &engine::WaitingNode::name)
-      .def_readonly("sequence", &engine::WaitingNode::sequence)
+      .def_readonly("index", &engine::WaitingNode::index)
       .def_readonly("device", &engine::WaitingNode::device)
       .def_readonly("missing", &engine::WaitingNode::missing)
-      .def_readonly("waited_for", &engine::WaitingNode::waited_for);
+      .def_readonly("edges", &engine::WaitingNode::edges);
+  py::class_<engine::RunningNode>(m, "RunningNode")
+      .def_readonly("name", &engine::RunningNode::name)
+      .def_readonly("index", &engine::RunningNode::index)
+      .def_readonly("thread", &engine::RunningNode::thread)
+      .def_readonly("since_ns", &engine::RunningNode::since_ns);
   py::class_<engine::RunningBackward>(m, "RunningBackward")
       .def_readonly("backward", &engine::RunningBackward::backward)
       .def_readonly("thread", &engine::RunningBackward::thread)
       .def_readonly("nodes", &engine::RunningBackward::nodes)
+      .def_readonly("ran", &engine::RunningBackward::ran)
+      .def_readonly("progress_ns", &engine::RunningBackward::progress_ns)
+      .def_readonly("running", &engine::RunningBackward::running)
       .def_readonly("waiting", &engine::RunningBackward::waiting);
   m.def("engine_start_recording", torch::wrap_pybind_function(start_recording));
   m.def("engine_stop_recording", torch::wrap_pybind_function(stop_recording));
-  m.def("engine_policy", [] { return engine::settings().policy == nullptr ? "sequence" : "memory"; });
+  m.def("engine_policy", &policy);
   m.def("engine_set_policy", torch::wrap_pybind_function(set_policy));
   m.def("engine_cpu_workers", [] { return engine::settings().cpu_workers.load(); });
   m.def("engine_set_cpu_workers", torch::wrap_pybind_function(set_cpu_workers));

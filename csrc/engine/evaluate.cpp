@@ -112,7 +112,7 @@ void Run::evaluate(uint32_t index) {
   const uint32_t lane = lane_of(entry);
   if (seats_ && !shared_) {
     scheduler().sit(lane, [&] { InterruptCheck(*thread.interrupt, /*at_once=*/true).poll(); });
-    if (observer_) thread.seat_ns = now_ns();
+    if (observer_) thread.measures.seat_ns = now_ns();
   }
 
   std::optional<c10::Stream> stream;
@@ -127,6 +127,7 @@ void Run::evaluate(uint32_t index) {
     take_arguments(index, arguments);
   }
   const bool python = may_run_python(node);
+  if (observer_) observe_locks(node, python);
   bool runs = true;
   if (!targets_.empty()) {
     runs = capture(entry, arguments, node);
@@ -143,7 +144,7 @@ void Run::evaluate(uint32_t index) {
         if (options_.create_graph) assign_parent(node, outputs, first_made);
       }
       arguments.clear();
-      if (observer_) thread.bytes_made = bytes_of(outputs);
+      if (observer_) thread.measures.bytes = bytes_of(outputs);
       if (shared_) {
         deliver_shared(index, node, outputs);
       } else {

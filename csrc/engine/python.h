@@ -13,6 +13,8 @@ struct Python {
   // Gives a thread of ours a Python thread state for as long as it lives: a pending exception lives in it.
   void* (*attach_thread)() = []() -> void* { return nullptr; };
   void (*detach_thread)(void* state) = [](void*) {};
+  // Takes the GIL and gives it back: how long that takes is what a node in Python would wait.
+  void (*wait_for_gil)() = [] {};
   // Makes the caller's contextvars current on this thread of ours; the caller's are in torch's thread-local objects.
   void* (*enter_context)() = []() -> void* { return nullptr; };
   void (*leave_context)(void* context) = [](void*) {};

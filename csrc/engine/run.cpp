@@ -16,9 +16,9 @@ ThreadState& this_thread() {
   return state;
 }
 
-uint64_t Run::key_of(const Entry& entry) const {
+uint64_t Run::key_of(const Entry& entry) {
   if (policy_ == nullptr) return entry.sequence;
-  core::Candidate candidate{entry.sequence, 0, 0};
+  core::Candidate candidate{entry.sequence, 0, 0, arrivals_++};
   for (uint32_t i = 0; i < entry.inputs; ++i) {
     const Tensor& gradient = workspace_->inputs[entry.inputs_at + i];
     if (gradient.defined() && gradient.has_storage()) candidate.bytes_in += static_cast<int64_t>(gradient.nbytes());
@@ -157,7 +157,11 @@ void Run::work(const GraphTaskPtr& graph_task) {
     for (const Entry& entry : plan().entries) waited_for_.push_back(entry.waiting);
   }
   seats_ = accelerator_.has_value() || outer_seat != core::Scheduler::kCpu;
-  const Watch watch(*this);
+  Watch watch(*this);
+  if (watch.watching()) {
+    watch_ = &watch;
+    traced_ = true;
+  }
   const bool alone = accelerators_ <= 1 && settings().cpu_workers == 1;
   try {
     if (alone || !c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
@@ -174,6 +178,8 @@ void Run::work(const GraphTaskPtr& graph_task) {
     report(thread.node);
     if (core::Scheduler::held() != outer_seat) scheduler().sit(outer_seat, nullptr);
   }
+  if (observer_) tell_end();
+  watch_ = nullptr;
   workspace_->inputs.clear();
   workspace_->crossings.clear();
   --thread.depth;

@@ -60,6 +60,8 @@ struct RunOptions {
   bool accumulate_grad = false;
 };
 
+class Watch;
+
 class Run {
  public:
   Run(const edge_list& roots, const variable_list& gradients, const edge_list& targets, RunOptions options);
@@ -107,13 +109,15 @@ class Run {
   void run_shared();
   void deliver_roots();
   void make_ready(uint32_t index);
-  uint64_t key_of(const Entry& entry) const;
+  uint64_t key_of(const Entry& entry);
   void report(Node* node);
   void restore_profiler();
 
   // trace.cpp
   void evaluate_traced(uint32_t index);
   void evaluate_observed(uint32_t index);
+  void observe_locks(Node& node, bool needs_gil);
+  void tell_end();
 
   // evaluate.cpp
   void evaluate(uint32_t index);
@@ -141,7 +145,11 @@ class Run {
   GraphTaskPtr graph_task_;
   Interrupt* shared_interrupt_ = nullptr;
   const core::Policy* policy_;
+  std::atomic<uint64_t> arrivals_{0};  // nodes made ready so far; counted for a policy only
   std::shared_ptr<core::Observer> observer_;
+  int64_t begin_ns_ = 0;  // these two only for an observer
+  int64_t planned_ns_ = 0;
+  Watch* watch_ = nullptr;             // set while the run works, if it is watched
   std::vector<int64_t> ready_ns_;      // by entry, if there is an observer
   std::vector<uint32_t> waited_for_;   // likewise
   std::unique_ptr<SharedRun> shared_;  // set while the run is shared
@@ -156,6 +164,16 @@ class Run {
   bool has_next_ = false;
 };
 
+// What is measured of a node for its record (core/observer.h).
+struct Measures {
+  bool wanted = false;  // by an observer
+  int64_t seat_ns = 0;
+  int64_t lock_ns = 0;
+  int64_t sum_ns = 0;
+  int64_t sums = 0;
+  int64_t bytes = 0;
+};
+
 // What the engine keeps for each thread.
 struct ThreadState {
   core::ReadyHeap ready;
@@ -165,8 +183,7 @@ struct ThreadState {
   int nesting = 0;                 // runs on this thread
   uint32_t depth = 0;              // runs that enclose what this thread does, on all threads
   Interrupt* interrupt = nullptr;  // of the outermost of these
-  int64_t seat_ns = 0;             // for the observer: when the node had its seat, and
-  int64_t bytes_made = 0;          // the gradients that it made
+  Measures measures;               // of the node
   std::vector<std::unique_ptr<Workspace>> spare;
   NodePtr spare_driver;
 };

@@ -6,6 +6,7 @@
 #include <bitset>
 
 #include "csrc/engine/shared.h"
+#include "csrc/engine/trace.h"
 
 namespace mybackend::engine {
 
@@ -16,6 +17,7 @@ Run::Run(const edge_list& roots, const variable_list& gradients, const edge_list
       options_(options),
       policy_(settings().policy),
       observer_(settings().observer()) {
+  if (observer_) begin_ns_ = now_ns();
   auto& spare = this_thread().spare;
   if (spare.empty()) {
     workspace_ = std::make_unique<Workspace>();
@@ -61,6 +63,7 @@ void Run::prepare() {
   workspace_->inputs.resize(plan.inputs);
   find_lanes();
   // With equal keys in the heap, pushing and popping the highest would change the order of the others.
+  if (observer_) planned_ns_ = now_ns();
   direct_ = !plan.ties;
 }
 

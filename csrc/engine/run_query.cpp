@@ -27,8 +27,12 @@ std::vector<uint32_t> Run::order_of_execution() const {
   for (const Edge& root : roots_) ++waiting[plan().find(root.function.get())];
 
   core::ReadyHeap ready;
+  uint64_t arrivals = 0;
   const auto arrive = [&](uint32_t index) {
-    if (--waiting[index] == 0 && runs(index)) ready.push({entries[index].sequence, 0, index, nullptr});
+    if (--waiting[index] != 0 || !runs(index)) return;
+    // How many bytes a policy would have seen is not known before the nodes have run.
+    const core::Candidate candidate{entries[index].sequence, 0, 0, arrivals++};
+    ready.push({policy_ ? policy_->key(candidate) : candidate.sequence, 0, index, nullptr});
   };
   for (const Edge& root : roots_) arrive(plan().find(root.function.get()));
   std::vector<uint32_t> order;

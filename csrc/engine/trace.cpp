@@ -7,6 +7,7 @@
 
 #include "csrc/engine/run.h"
 #include "csrc/engine/trace.h"
+#include "csrc/engine/watch.h"
 
 namespace mybackend::engine {
 
@@ -18,6 +19,16 @@ int64_t now_ns() {
 
 void Run::evaluate_traced(uint32_t index) {
   if (!traced_) return evaluate(index);
+  struct Watching {
+    Watching(Watch* watch, uint32_t index) : watch(watch), index(index) {
+      if (watch != nullptr) watch->began(index);
+    }
+    ~Watching() {
+      if (watch != nullptr) watch->ended(index);
+    }
+    Watch* const watch;
+    const uint32_t index;
+  } watching(watch_, index);
   RECORD_FUNCTION(c10::str("autograd::engine::evaluate_function: ", plan().entries[index].node->name()),
                   c10::ArrayRef<const c10::IValue>());
   if (observer_ == nullptr) return evaluate(index);
@@ -29,8 +40,8 @@ void Run::evaluate_observed(uint32_t index) {
   ThreadState& thread = this_thread();
   core::NodeRecord record;
   record.start_ns = now_ns();
-  thread.seat_ns = record.start_ns;
-  thread.bytes_made = 0;
+  // A node may run a backward of its own on this thread.
+  const Measures outer = std::exchange(thread.measures, {/*wanted=*/true, /*seat_ns=*/record.start_ns});
   const NodePtr node = entry.node->getptr();
   const int64_t ready_ns = ready_ns_[index];
   const struct Tell {
@@ -40,8 +51,9 @@ void Run::evaluate_observed(uint32_t index) {
     const Entry& entry;
     int64_t ready_ns;
     uint32_t waited_for;
+    const Measures& outer;
     ~Tell() {
-      ThreadState& thread = this_thread();
+      const Measures measures = std::exchange(this_thread().measures, outer);
       record.end_ns = now_ns();
       record.name = node->name();
       record.sequence = entry.sequence;
@@ -52,13 +64,35 @@ void Run::evaluate_observed(uint32_t index) {
       record.stream = stream ? stream->id() : 0;
       record.thread = syscall(SYS_gettid);
       record.ready_ns = ready_ns;
-      record.seat_ns = thread.seat_ns;
-      record.bytes = thread.bytes_made;
+      record.seat_ns = measures.seat_ns;
+      record.bytes = measures.bytes;
       record.waited_for = waited_for;
+      record.lock_ns = measures.lock_ns;
+      record.sum_ns = measures.sum_ns;
+      record.sums = measures.sums;
       run.observer_->on_node(std::move(record));
     }
-  } tell{*this, record, node, entry, ready_ns, waited_for_[index]};
+  } tell{*this, record, node, entry, ready_ns, waited_for_[index], outer};
   evaluate(index);
+}
+
+// How long the node would wait for another thread that is inside of it, and for the GIL if it needs that.
+void Run::observe_locks(Node& node, bool needs_gil) {
+  // The mutex that a C++ node holds while it runs; Python's own nodes leave it alone.
+  struct MutexOf : Node {
+    static std::mutex& node(Node& node) { return node.*(&MutexOf::mutex_); }
+  };
+  const int64_t begin = now_ns();
+  { const std::lock_guard<std::mutex> lock(MutexOf::node(node)); }
+  if (needs_gil) python().wait_for_gil();
+  this_thread().measures.lock_ns = now_ns() - begin;
+}
+
+void Run::tell_end() {
+  const auto targets = std::count_if(plan().edges.begin(), plan().edges.end(),
+                                     [](const Plan::Edge& edge) { return edge.target != Plan::kNone; });
+  observer_->on_backward({graph_task_id(), depth_, syscall(SYS_gettid), begin_ns_, planned_ns_, now_ns(),
+                          static_cast<int64_t>(plan().entries.size()), targets, graph_task_->has_error_});
 }
 
 }  // namespace mybackend::engine

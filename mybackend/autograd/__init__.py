@@ -7,8 +7,33 @@
 The first use of the mybackend device enables it as well, unless MYBACKEND_ENGINE=stock; MYBACKEND_ENGINE=mybackend
 enables it as soon as mybackend is imported. Results, order of execution and errors are those of PyTorch's engine;
 docs/engine.md tells what differs.
+
+    with mybackend.autograd.trace() as trace:      # what did it do?
+        loss.backward()
+    print(trace.explain())
 """
 
 from mybackend.autograd.engine import disable, enable, is_enabled, use_engine
+from mybackend.autograd.policy import get_policy, policies, set_policy, use_policy
+from mybackend.autograd.tracing import Trace, explain, trace
+from mybackend.autograd.watching import set_watchdog, watchdog
+from mybackend.autograd.workers import get_cpu_workers, set_cpu_workers, use_cpu_workers
 
-__all__ = ["disable", "enable", "is_enabled", "use_engine"]
+__all__ = [
+    "Trace",
+    "disable",
+    "enable",
+    "explain",
+    "get_cpu_workers",
+    "get_policy",
+    "is_enabled",
+    "policies",
+    "set_cpu_workers",
+    "set_policy",
+    "set_watchdog",
+    "trace",
+    "use_cpu_workers",
+    "use_engine",
+    "use_policy",
+    "watchdog",
+]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 from mybackend import _C
-from mybackend.autograd import _entry
+from mybackend.autograd import _entry, policy, watching, workers
 
 __all__ = ["disable", "enable", "is_enabled", "use_engine"]
 
@@ -60,7 +60,10 @@ def _set(enabled: bool) -> None:
 
 
 def from_environment() -> None:
-    """Called once, when mybackend is imported: what MYBACKEND_ENGINE asks for."""
+    """Called once, when mybackend is imported: what MYBACKEND_ENGINE and its like ask for."""
+    policy.from_environment()
+    workers.from_environment()
+    watching.start_from_environment()
     name = os.environ.get("MYBACKEND_ENGINE", "")
     if name not in ("", *_ENGINES):
         raise ValueError(f"MYBACKEND_ENGINE: expected one of {', '.join(_ENGINES)}, but got {name!r}")

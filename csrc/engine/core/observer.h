@@ -1,5 +1,5 @@
-// Observer: is told of every node that ran. The engine asks for it once for each backward, so that one which is not
-// observed pays nothing.
+// Observer: is told of every node that ran and of every backward that ended. The engine asks for it once for each
+// backward, so that one which is not observed pays nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,21 @@ struct NodeRecord {
   int64_t end_ns;
   int64_t bytes;       // of the gradients that it made
   int64_t waited_for;  // edges whose gradients it waited for
+  int64_t lock_ns;     // what it waited for a thread inside of the same node, and for the GIL
+  int64_t sum_ns;      // what adding its gradients to others that had arrived before took
+  int64_t sums;        // how many such additions
+};
+
+struct BackwardRecord {
+  uint64_t backward;  // as in NodeRecord
+  uint32_t depth;
+  int64_t thread;  // that called backward
+  int64_t begin_ns;
+  int64_t planned_ns;  // the graph has been visited, the first node can run
+  int64_t end_ns;
+  int64_t nodes;  // in the plan, whether they ran or not
+  int64_t edges;
+  bool failed;
 };
 
 class Observer {
@@ -28,6 +43,8 @@ class Observer {
   virtual ~Observer() = default;
   // By the thread that ran the node, right after it; must not throw.
   virtual void on_node(NodeRecord&& record) = 0;
+  // By the thread that called backward, after its last node; must not throw.
+  virtual void on_backward(const BackwardRecord& record) = 0;
 };
 
 }  // namespace mybackend::engine::core

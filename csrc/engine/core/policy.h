@@ -10,12 +10,21 @@ struct Candidate {
   uint64_t sequence;  // UINT64_MAX for an accumulator
   int64_t bytes_in;   // of the gradients that it takes, most of which it frees
   int64_t bytes_out;  // of gradients that it makes and that no other node has begun to add up
+  uint64_t arrival;   // how many nodes of the run became ready before
 };
 
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual uint64_t key(const Candidate& node) const = 0;
+};
+
+// Upstream's order, but accumulators that one node makes ready run in the order of that node's inputs.
+class StablePolicy final : public Policy {
+ public:
+  uint64_t key(const Candidate& node) const override {
+    return node.sequence == UINT64_MAX ? node.sequence - node.arrival : node.sequence;
+  }
 };
 
 // Lower peak memory: what frees most, or adds least, runs first; of equals the one made later in forward. Gradients

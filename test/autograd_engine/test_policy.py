@@ -1,0 +1,94 @@
+"""Policies: in which order nodes that may run do run. What `sequence` does is in test_order.py."""
+
+import weakref
+
+import pytest
+import torch
+from autograd_engine.random_graphs import Recipe, run
+from autograd_engine.vocabulary import Call, leaf, nodes_of, output, run_process
+
+from mybackend.autograd import get_policy, policies, set_policy, use_policy
+
+pytestmark = pytest.mark.usefixtures("our_engine")
+
+
+def test_policies_are_chosen_by_name_for_a_block_or_for_good():
+    assert policies() == ["sequence", "stable", "memory"]
+    assert get_policy() == "sequence"
+    with use_policy("memory"):
+        assert get_policy() == "memory"
+        set_policy("stable")
+    assert get_policy() == "sequence"
+
+
+def test_a_policy_of_another_name_is_refused():
+    with pytest.raises(ValueError, match="policy: expected 'sequence', 'stable' or 'memory', but got 'fast'"):
+        set_policy("fast")
+
+
+def test_stable_accumulates_the_leaves_of_a_node_in_the_order_of_its_inputs():
+    order, leaves = [], [leaf(2) for _ in range(8)]
+    for number, x in enumerate(leaves):
+        x.register_post_accumulate_grad_hook(lambda _, number=number: order.append(number))
+    with use_policy("stable"):
+        torch.stack(leaves).sum().backward()
+    assert order == list(range(8))
+
+
+class Expand(torch.autograd.Function):
+    """The sum of a large value; its backward makes a large gradient, whose life `alive` follows."""
+
+    alive: set = set()
+    peak = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        large = grad.expand(ctx.shape).clone()
+        Expand.alive.add(id(large))
+        weakref.finalize(large, Expand.alive.discard, id(large))
+        Expand.peak = max(Expand.peak, len(Expand.alive))
+        return large
+
+
+@pytest.mark.parametrize(("policy", "peak"), [("sequence", 10), ("memory", 1)])
+def test_memory_uses_each_large_gradient_up_before_it_makes_the_next(policy, peak):
+    small = leaf(1)
+    Expand.alive, Expand.peak = set(), 0
+    large = [Call.apply(small.expand(1000), lambda grad: grad * 1) for _ in range(10)]
+    losses = [Expand.apply(x) for x in large]
+    with use_policy(policy):
+        sum(losses).backward()
+    assert Expand.peak == peak
+    assert small.grad.item() == 10_000
+
+
+@pytest.mark.parametrize("policy", ["stable", "memory"])
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_are_those_of_upstreams_order(policy, seed):
+    recipe = Recipe(seed=seed, steps=100, features=frozenset({"views", "outputs", "functions", "checkpoint"}))
+    expected = run(recipe, lambda: None).gradients
+    with use_policy(policy):
+        ours = run(recipe, lambda: None).gradients
+    torch.testing.assert_close(ours, expected)
+
+
+def test_the_execution_order_that_can_be_asked_is_that_of_the_policy():
+    predicted, ran, x = [], [], leaf(1000)
+    later = (x * 2).sum() + x.sin().sum() + x.exp().mean()
+    root = Call.apply(later, lambda grad: predicted.extend(torch._C._current_graph_task_execution_order()))
+    for node in nodes_of(root.grad_fn):
+        node.register_prehook(lambda grads, node=node: ran.append(node))
+    with use_policy("stable"):
+        root.backward()
+    assert predicted == ran
+
+
+def test_the_environment_chooses_the_policy():
+    assert output("print(mybackend.autograd.get_policy())", "mybackend", MYBACKEND_ENGINE_POLICY="memory") == ["memory"]
+    done = run_process("", "mybackend", MYBACKEND_ENGINE_POLICY="fast")
+    assert "MYBACKEND_ENGINE_POLICY='fast': expected one of sequence, stable, memory" in done.stderr
