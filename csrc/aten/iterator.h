@@ -19,6 +19,17 @@ inline DType to_dtype(c10::ScalarType type) {
   return static_cast<DType>(static_cast<int8_t>(type));
 }
 
+// The dtype the iterator has found for its operands, or `otherwise` where it has no inputs to find one from. torch 2.11
+// can only be asked for a dtype that is there.
+template <class Iterator>
+c10::ScalarType common_dtype_or(const Iterator& iter, c10::ScalarType otherwise) {
+  if constexpr (requires { iter.maybe_common_dtype(); }) {
+    return iter.maybe_common_dtype().value_or(otherwise);
+  } else {
+    return iter.ninputs() > 0 ? iter.common_dtype() : otherwise;
+  }
+}
+
 // Describes the iterator's operands; throws where a dimension count or dtype is beyond the kernels.
 template <int N>
 Operands<N> operands_of(const at::TensorIteratorBase& iter) {
@@ -49,7 +60,7 @@ Operands<N> operands_of(const at::TensorIteratorBase& iter) {
     }
     o.contiguous[k] = contiguous;
   }
-  o.compute = to_dtype(iter.maybe_common_dtype().value_or(iter.dtype(N - 1)));
+  o.compute = to_dtype(common_dtype_or(iter, iter.dtype(N - 1)));
   return o;
 }
 

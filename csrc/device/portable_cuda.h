@@ -67,8 +67,7 @@ struct Block {
   // Inclusive scan in order; `op` associative. Pieces of `threads` elements, each scanned in shared memory.
   template <class T, class Op, class F, class S>
   MB_DEVICE T scan(int64_t n, T carry, Op op, F f, S store) const {
-    __shared__ __align__(16) unsigned char bytes[1024 * sizeof(T)];
-    T* lane = reinterpret_cast<T*>(bytes);
+    T* lane = reinterpret_cast<T*>(lanes_of_scans<1024 * sizeof(T)>());
     for (int64_t begin = 0; begin < n; begin += threads) {
       const int64_t i = begin + thread;
       const bool inside = i < n;
@@ -93,6 +92,19 @@ struct Block {
   }
 
  private:
+  // One piece of shared memory for a size, whatever a collective is called with: pieces of their own for each functor
+  // would soon be more than the 48 KiB a block may have.
+  template <size_t kBytes>
+  MB_DEVICE static void* lanes_of_scans() {
+    __shared__ __align__(16) unsigned char bytes[kBytes];
+    return bytes;
+  }
+  template <size_t kBytes>
+  MB_DEVICE static void* words_of_warps() {
+    __shared__ __align__(16) unsigned char bytes[kBytes];
+    return bytes;
+  }
+
   template <class T>
   MB_DEVICE static T shuffle_xor(T value, int mask) {
     static_assert(sizeof(T) % 4 == 0 || sizeof(T) < 4, "shuffled in words");
@@ -113,8 +125,7 @@ struct Block {
 
   template <class T, class Op>
   MB_DEVICE T combine(T value, T identity, Op op) const {
-    __shared__ __align__(16) unsigned char bytes[32 * sizeof(T)];
-    T* of_warp = reinterpret_cast<T*>(bytes);
+    T* of_warp = reinterpret_cast<T*>(words_of_warps<32 * sizeof(T)>());
     for (int mask = 16; mask > 0; mask /= 2) value = op(value, shuffle_xor(value, mask));
     __syncthreads();  // an earlier collective may still be reading
     if (thread % 32 == 0) of_warp[thread / 32] = value;

@@ -129,9 +129,9 @@ MB_DEVICE void rank_sort(Block block, Pairs<K>& pairs, int64_t n) {
   pairs.swap();
 }
 
+// `counts` is shared memory for kCounts numbers.
 template <class K>
-MB_DEVICE void radix_sort(Block block, Pairs<K>& pairs, int64_t n) {
-  MB_SHARED(block, uint32_t, counts, kCounts);
+MB_DEVICE void radix_sort(Block block, Pairs<K>& pairs, int64_t n, uint32_t* counts) {
   const int width = digit_width(block);
   const int digits = 1 << width;
   const int64_t run = device::ceil_div(n, block.threads);
@@ -195,6 +195,7 @@ struct SortLong {
   int64_t blocks;
 
   MB_DEVICE void operator()(Block block) const {
+    MB_SHARED(block, uint32_t, counts, kCounts);
     const Key<T> flip = r.descending ? Key<T>(~Key<T>(0)) : Key<T>(0);
     char* scratch = r.scratch + block.index * (sort_scratch_bytes(1, r.columns));
     for (int64_t row = block.index; row < r.rows; row += blocks) {
@@ -205,7 +206,7 @@ struct SortLong {
         pairs.position[i] = uint32_t(i);
       });
       block.sync();
-      radix_sort(block, pairs, r.columns);
+      radix_sort(block, pairs, r.columns, counts);
       fetch_row(block, pairs, r.columns, in, reinterpret_cast<T*>(r.values) + row * r.columns,
                 r.indices + row * r.columns);
     }
@@ -334,7 +335,7 @@ struct Topk {
       block.sync();
       pairs.swap();
     }
-    if (r.sorted && r.keep > kShortRow) radix_sort(block, pairs, r.keep);
+    if (r.sorted && r.keep > kShortRow) radix_sort(block, pairs, r.keep, counts);
     if (r.sorted && r.keep <= kShortRow) rank_sort(block, pairs, r.keep);
     fetch_row(block, pairs, r.keep, in, values, indices);
   }

@@ -97,7 +97,7 @@ TEST_CASE("whether any differs from zero is the same for any number of threads")
 
 TEST_CASE("a median is the same for any number of threads") {
   agrees_for_all_threads([](const Reduction& r) {
-    if (r.count * r.outputs < 10000) kernels::select_place(nullptr, r, kernels::Place::Median, 0);
+    if (r.outputs < 100 && r.count < 10000) kernels::select_place(nullptr, r, kernels::Place::Median, 0);
   });
 }
 
