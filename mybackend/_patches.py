@@ -42,10 +42,9 @@ def module_conversion() -> None:
 
     torch replaces each parameter by a new one where `_has_compatible_shallow_copy_type` is false, as it is between the
     CPU and any renamed backend: tied weights come apart, and an optimizer made before goes on with the old ones.
-    Needed until PrivateUse1 is among torch's dense backends (or its hooks answer that question).
+    Needed until PrivateUse1 is among torch's dense backends (or its hooks answer that question); torch is asked when a
+    parameter crosses, since asking takes a tensor on the device, and importing must not use one.
     """
-    if torch._has_compatible_shallow_copy_type(torch.empty(0), torch.empty(0, device="mybackend")):
-        return
     original = torch.nn.Module._apply
 
     @functools.wraps(original)
@@ -66,12 +65,18 @@ def module_conversion() -> None:
 
 
 def _crosses(parameter: torch.Tensor, fn: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Whether `fn` brings a plain tensor from the CPU to this device or back; asked of an empty one, which is cheap."""
+    """Whether `fn` brings a plain tensor from the CPU to this device or back and torch would make a new parameter of it.
+
+    Asked of an empty one, which is cheap.
+    """
     here = parameter.device.type
     if here not in ("cpu", "mybackend") or parameter.layout is not torch.strided:
         return False
     if type(parameter.data) is not torch.Tensor:  # a fake tensor or another subclass
         return False
+    empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
     with torch.no_grad():
-        there = fn(torch.empty(0, dtype=parameter.dtype, device=parameter.device))
-    return type(there) is torch.Tensor and {here, there.device.type} == {"cpu", "mybackend"}
+        there = fn(empty)
+    if type(there) is not torch.Tensor or {here, there.device.type} != {"cpu", "mybackend"}:
+        return False
+    return not torch._has_compatible_shallow_copy_type(empty, there)

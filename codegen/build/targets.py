@@ -110,7 +110,7 @@ class _Plan:
         )
         objects = self._compile("nvcc", sources, "cuda", flags)
         output = self.config.out / "lib" / "libmb_driver_cuda.so"
-        return self._link("nvlink", output, objects, "-ldl -lpthread")
+        return self._link("nvlink", output, objects, "-ldl -lpthread -Xlinker --no-undefined")
 
     def _generate(self) -> list[Path]:
         """The generator's edge; its outputs are the shards and the headers that csrc/aten includes."""

@@ -133,6 +133,11 @@ except RuntimeError as error:
     assert "devices: 0 False" in out and "nonesuch" in out
 
 
+def test_import_uses_no_device(run):
+    assert "False" in run("import mybackend; print(mybackend.is_initialized())")
+    assert "False" in run("import mybackend; print(mybackend.is_available())", MYBACKEND_DRIVER="nonesuch")
+
+
 def test_import_loads_no_compiler(run):
     out = run(
         "import torch, sys; print([m for m in sys.modules if m.startswith(('torch._inductor', 'torch._dynamo.'))])"
