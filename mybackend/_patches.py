@@ -65,7 +65,7 @@ def module_conversion() -> None:
 
 
 def _crosses(parameter: torch.Tensor, fn: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Whether `fn` brings a plain tensor from the CPU to this device or back and torch would make a new parameter of it.
+    """Whether `fn` brings a plain tensor from the CPU to this device or back, for which torch makes a new parameter.
 
     Asked of an empty one, which is cheap.
     """
