@@ -27,7 +27,7 @@ struct Add {
 };
 
 // A block that is one thread takes whole rows: they lie together.
-MB_DEVICE int64_t strips_of(int64_t width) {
+constexpr int64_t strips_of(int64_t width) {
   return device::kThreadedBlocks && width > 0 ? device::ceil_div(width, kColumns) : 1;
 }
 

@@ -115,9 +115,9 @@ struct Sampler {
   static constexpr int kTaps = KZ * K * K;
   GridSample g;
 
-  MB_DEVICE int64_t places() const { return g.out_size[0] * g.out_size[1] * g.out_size[2]; }
-  MB_DEVICE int64_t strips() const { return device::ceil_div(places(), kPlaces); }
-  MB_DEVICE int64_t plane() const { return g.in_size[0] * g.in_size[1] * g.in_size[2]; }
+  constexpr int64_t places() const { return g.out_size[0] * g.out_size[1] * g.out_size[2]; }
+  constexpr int64_t strips() const { return device::ceil_div(places(), kPlaces); }
+  constexpr int64_t plane() const { return g.in_size[0] * g.in_size[1] * g.in_size[2]; }
   MB_DEVICE int64_t width_of(int64_t first) const {
     return places() - first < kPlaces ? places() - first : int64_t(kPlaces);
   }
