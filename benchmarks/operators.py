@@ -1,6 +1,6 @@
 """Operators on mybackend and on torch's CPU, in one process: time of a small call, throughput of a large one.
 
-    python benchmarks/operators.py [--device mybackend] [--peer cpu] [--quick] [--only PATTERN]
+    python benchmarks/operators.py [--device mybackend] [--peer cpu] [--quick] [--only PATTERN] [--clock wall|cpu]
 
 Writes benchmarks/results/operators_<driver>.json. Targets: small calls at most 1.2x of the peer's time; large ones at
 least as fast in the geometric mean and none below 0.7x.
@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
-from timing import compare, geometric_mean, row, write
+from timing import CLOCKS, compare, geometric_mean, row, write
 
 import mybackend
 
@@ -128,14 +128,20 @@ LARGE: dict[str, Maker] = {
 
 
 def measure(
-    cases: dict[str, Maker], dtypes: tuple[torch.dtype, ...], device: str, peer: str, threads: int, rounds: int
+    cases: dict[str, Maker],
+    dtypes: tuple[torch.dtype, ...],
+    device: str,
+    peer: str,
+    threads: int,
+    rounds: int,
+    clock: str = "wall",
 ) -> list[dict[str, Any]]:
     torch.set_num_threads(threads)
     rows = []
     for name, make in cases.items():
         for dtype in dtypes:
             kind = str(dtype).removeprefix("torch.")
-            result = compare(make(device, dtype), make(peer, dtype), device, peer, rounds=rounds)
+            result = compare(make(device, dtype), make(peer, dtype), device, peer, rounds=rounds, clock=clock)
             rows.append(row(name, result, dtype=kind, threads=threads))
     return rows
 
@@ -166,23 +172,27 @@ def main() -> None:
     parser.add_argument("--peer", default="cpu")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--quick", action="store_true", help="float32, one thread count, fewer rounds")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: time of the processor, one thread")
     arguments = parser.parse_args()
     rounds = 7 if arguments.quick else 15
-    counts = (torch.get_num_threads(),) if arguments.quick else (1, 2)
+    counts = (1,) if arguments.clock == "cpu" else (torch.get_num_threads(),) if arguments.quick else (1, 2)
     dtypes = (torch.float32,) if arguments.quick else (torch.float32, torch.bfloat16, torch.float64)
     small = {f"{name} {n}x{n}": make(n) for name, make in SMALL.items() for n in (8, 64) if arguments.only in name}
     large = {name: make for name, make in LARGE.items() if arguments.only in name}
     console = Console(width=120)
     rows: list[dict[str, Any]] = []
     for title, cases, kinds in (("small", small, (torch.float32,)), ("large", large, dtypes)):
-        part = [r for n in counts for r in measure(cases, kinds, arguments.device, arguments.peer, n, rounds)]
+        part = [
+            r
+            for n in counts
+            for r in measure(cases, kinds, arguments.device, arguments.peer, n, rounds, arguments.clock)
+        ]
         if part:
             show(console, title, part)
             rows += [{"group": title, **r} for r in part]
     if not arguments.only:
-        console.print(
-            f"written: {write(f'operators_{mybackend.driver()}', arguments.device, rows, peer=arguments.peer)}"
-        )
+        name = f"operators_{mybackend.driver()}" + ("_cpu_time" if arguments.clock == "cpu" else "")
+        console.print(f"written: {write(name, arguments.device, rows, peer=arguments.peer, clock=arguments.clock)}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 RESULTS = Path(__file__).parent / "results"
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}  # cpu: for one thread on a machine that is busy
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,19 @@ def synchronize(device: str) -> None:
         torch.get_device_module(device).synchronize()
 
 
-def seconds_per_call(call: Callable[[], Any], repeat: int, device: str) -> float:
+def seconds_per_call(call: Callable[[], Any], repeat: int, device: str, clock: str = "wall") -> float:
     synchronize(device)
-    began = time.perf_counter()
+    began = CLOCKS[clock]()
     for _ in range(repeat):
         call()
     synchronize(device)
-    return (time.perf_counter() - began) / repeat
+    return (CLOCKS[clock]() - began) / repeat
 
 
-def repeats_for(call: Callable[[], Any], device: str, seconds: float) -> int:
+def repeats_for(call: Callable[[], Any], device: str, seconds: float, clock: str = "wall") -> int:
     """How many calls take about `seconds`."""
     call()
-    once = seconds_per_call(call, 3, device)
+    once = seconds_per_call(call, 3, device, clock)
     return max(1, int(seconds / max(once, 1e-7)))
 
 
@@ -53,17 +54,19 @@ def compare(
     peer_device: str = "cpu",
     seconds: float = 0.02,
     rounds: int = 15,
+    clock: str = "wall",
 ) -> Comparison:
     """Alternates rounds of both, each of about `seconds`."""
-    repeat, repeat_peer = repeats_for(ours, device, seconds), repeats_for(peer, peer_device, seconds)
+    repeat = repeats_for(ours, device, seconds, clock)
+    repeat_peer = repeats_for(peer, peer_device, seconds, clock)
     pairs = []
     for round_ in range(rounds):
         if round_ % 2:
-            b = seconds_per_call(peer, repeat_peer, peer_device)
-            a = seconds_per_call(ours, repeat, device)
+            b = seconds_per_call(peer, repeat_peer, peer_device, clock)
+            a = seconds_per_call(ours, repeat, device, clock)
         else:
-            a = seconds_per_call(ours, repeat, device)
-            b = seconds_per_call(peer, repeat_peer, peer_device)
+            a = seconds_per_call(ours, repeat, device, clock)
+            b = seconds_per_call(peer, repeat_peer, peer_device, clock)
         pairs.append((a, b))
     return Comparison(
         statistics.median(a for a, _ in pairs),
