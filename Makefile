@@ -41,6 +41,7 @@ engine-check: build ## the autograd engine's long tests: 10,000 random graphs, a
 cpp-test: $(environment) ## C++ tests of the layers under ATen, under AddressSanitizer and ThreadSanitizer
 	$(MAKE) -C test/cpp -j$(JOBS) -O PYTHON=$(abspath $(python))
 	$(MAKE) -C test/cpp/runtime -j$(JOBS) -O PYTHON=$(abspath $(python))
+	$(MAKE) -C test/cpp/engine -j$(JOBS) -O
 
 # Optimising the kernels takes half of nvcc's time and finds no mistake in them.
 gpu-build: ## compile the GPU half whole but unoptimised, and test it as a library; needs nvcc and no GPU

@@ -11,6 +11,7 @@
 
 #include "csrc/bindings/engine_python.h"
 #include "csrc/engine/engine.h"
+#include "csrc/engine/run.h"
 
 namespace mybackend::bindings {
 namespace {
@@ -109,7 +110,27 @@ NodePtr node_of(PyObject* object) {
   TORCH_CHECK_TYPE(false, "expected an autograd.graph.Node but got ", type_name(object));
 }
 
-PyObject* run_backward(PyObject*, PyObject* arguments, PyObject* keywords) {
+namespace {
+
+// In anomaly mode upstream prints where the forward call of the failed node was; the exception carries it as well.
+void note_forward_trace(const NodePtr& node) {
+  pybind11::error_already_set error;
+  try {
+    const auto object = pybind11::reinterpret_steal<pybind11::object>(torch::autograd::functionToPyObject(node));
+    const auto trace = object.attr("metadata").attr("get")("traceback_");
+    const std::string text =
+        trace.is_none() ? "No forward pass information available. Enable detect anomaly during forward pass for more "
+                          "information."
+                        : "Traceback of forward call that caused the error:\n" +
+                              pybind11::str("").attr("join")(trace).cast<std::string>();
+    error.value().attr("add_note")("Error detected in " + node->name() + ". " + text);
+  } catch (pybind11::error_already_set&) {
+    // An exception type of the user's that takes no notes: it goes on without one.
+  }
+  error.restore();
+}
+
+PyObject* run(PyObject* arguments, PyObject* keywords) {
   HANDLE_TH_ERRORS
   PyObject* tensors = nullptr;
   PyObject* grad_tensors = nullptr;
@@ -162,6 +183,16 @@ PyObject* run_backward(PyObject*, PyObject* arguments, PyObject* keywords) {
   }
   return result.release();
   END_HANDLE_TH_ERRORS
+}
+
+}  // namespace
+
+PyObject* run_backward(PyObject*, PyObject* arguments, PyObject* keywords) {
+  NodePtr& failed = engine::this_thread().failed;
+  failed = NodePtr();
+  PyObject* const result = run(arguments, keywords);
+  if (failed && result == nullptr) note_forward_trace(std::exchange(failed, NodePtr()));
+  return result;
 }
 
 }  // namespace mybackend::bindings

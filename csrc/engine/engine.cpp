@@ -81,8 +81,14 @@ variable_list Engine::execute(const edge_list& roots, const variable_list& input
   // Upstream wants a target where gradients are captured: the driver stands for those of the caller.
   edge_list target;
   if (!accumulate_grad) target.emplace_back(run.driver, 0);
-  variable_list captured = torch::autograd::Engine::execute({Edge(run.driver, 0)}, {driver_gradient()}, keep_graph,
-                                                            create_graph, accumulate_grad, target);
+  variable_list captured;
+  try {
+    captured = torch::autograd::Engine::execute({Edge(run.driver, 0)}, {driver_gradient()}, keep_graph, create_graph,
+                                                accumulate_grad, target);
+  } catch (...) {
+    this_thread().failed = std::move(run.failed);
+    throw;
+  }
   this_thread().spare_driver = std::move(run.driver);
   return captured;
 }

@@ -4,8 +4,10 @@
 // node posthooks, release of the saved variables.
 
 #include <ATen/SequenceNumber.h>
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/record_function.h>
 #include <c10/core/StreamGuard.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include "csrc/engine/accumulate.h"
 #include "csrc/engine/anomaly.h"
@@ -37,6 +39,21 @@ bool may_run_python(Node& node) {
   return known_to_python(node) || !node.pre_hooks().empty() || !node.post_hooks().empty() ||
          !node.retains_grad_hooks().empty() || !node.tensor_pre_hooks().empty() ||
          (node.sequence_nr() == UINT64_MAX && node.tensor_post_acc_grad_hooks() != nullptr);
+}
+
+// An accumulator keeps a gradient that nobody else holds as .grad. Where the gradient is a view of something that is
+// held, as upstream does not look at, .grad would share its memory.
+void own_memory(Node& node, variable_list& gradients) {
+  if (gradients.size() != 1 || !gradients[0].defined()) return;
+  Tensor& gradient = gradients[0];
+  if (gradient.layout() != at::kStrided || !gradient.has_storage() || gradient.storage().use_count() == 1 ||
+      at::isTensorSubclassLike(gradient)) {
+    return;
+  }
+  const auto* const accumulator = dynamic_cast<torch::autograd::AccumulateGrad*>(&node);
+  if (accumulator == nullptr || accumulator->variable.grad().defined()) return;
+  if (!torch::autograd::impl::is_tensor_stealable(gradient, 1)) return;  // it is copied anyway
+  gradient = torch::autograd::utils::clone_obey_contract(gradient, accumulator->variable);
 }
 
 int64_t bytes_of(const variable_list& tensors) {
@@ -80,6 +97,7 @@ bool Run::capture(Entry& entry, variable_list& arguments, Node& node) {
 variable_list Run::call(Node& node, variable_list& arguments) {
   if (!node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty()) call_tensor_hooks(node, arguments);
   for (const auto& hook : node.pre_hooks()) arguments = (*hook)(arguments);
+  if (node.sequence_nr() == UINT64_MAX && !options_.create_graph) own_memory(node, arguments);
   if (!options_.keep_graph) node.will_release_variables();
   variable_list outputs;
   if (node.post_hooks().empty()) {

@@ -192,6 +192,7 @@ void Run::work(const GraphTaskPtr& graph_task) {
 // Tells the graph task of the exception being handled, which `node` threw.
 void Run::report(Node* node) {
   const NodePtr owner = node != nullptr ? node->getptr() : NodePtr();
+  if (torch::autograd::AnomalyMode::is_enabled()) failed = owner;
   try {
     throw;
   } catch (std::exception& error) {

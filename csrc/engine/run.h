@@ -84,6 +84,7 @@ class Run {
 
   NodePtr driver;
   Interrupt interrupt;  // used if this is the outermost run
+  NodePtr failed;       // in anomaly mode: the node that threw
   // Set by the engine when a profiler runs: the thread-local state with the profiler's callbacks on.
   std::optional<at::RecordFunctionTLS> profiler;
 
@@ -186,6 +187,7 @@ struct ThreadState {
   Measures measures;               // of the node
   std::vector<std::unique_ptr<Workspace>> spare;
   NodePtr spare_driver;
+  NodePtr failed;  // in anomaly mode: the node whose exception the last backward of this thread threw
 };
 ThreadState& this_thread();
 

@@ -81,7 +81,7 @@ void Run::mark_needed() {
     }
     ++output;
   }
-  std::stable_sort(captures.begin(), captures.end());
+  std::sort(captures.begin(), captures.end());
 
   auto& order = workspace_->order;
   plan.topological_order(order);

@@ -77,7 +77,6 @@ nest(65, lambda: print("parent"))
     assert output(code, "mybackend") == ["[3.0, 3.0]", "parent"]
 
 
-@pytest.mark.xfail(reason="the trace of the forward call is in the warning only, as upstream's")
 def test_under_anomaly_mode_the_exception_itself_tells_where_forward_was():
     class Fails(torch.autograd.Function):
         @staticmethod
@@ -124,7 +123,6 @@ def test_the_execution_order_can_be_asked_whatever_the_threads():
     assert predicted == ran and len(ran) == 7
 
 
-@pytest.mark.xfail(reason="a gradient that is a view of a tensor somebody holds becomes .grad, as upstream's")
 def test_grad_never_shares_memory_with_a_tensor_the_user_holds():
     held, x = torch.ones(4), leaf(2)
     Call.apply(x, lambda grad: held[:2]).sum().backward()

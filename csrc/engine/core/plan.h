@@ -90,7 +90,7 @@ class Plan {
 
   // kNone if the node is not in the plan.
   uint32_t find(const Node* node) const {
-    const uint64_t distance = highest_ - Traits::sequence(*node);
+    const uint64_t distance = distance_of(Traits::sequence(*node));
     if (distance < near_.size() && near_[distance].epoch == epoch_ && entries[near_[distance].index].node == node) {
       return near_[distance].index;
     }
@@ -102,9 +102,10 @@ class Plan {
   }
 
   // Every node after all nodes that have an edge to it; before the roots' own arrivals are counted in `waiting`.
-  void topological_order(std::vector<uint32_t>& order) const {
+  void topological_order(std::vector<uint32_t>& order) {
     order.clear();
-    std::vector<uint32_t> waiting(entries.size());
+    std::vector<uint32_t>& waiting = waiting_;
+    waiting.resize(entries.size());
     for (uint32_t index = 0; index < entries.size(); ++index) {
       waiting[index] = entries[index].waiting;
       if (waiting[index] == 0) order.push_back(index);
@@ -133,6 +134,9 @@ class Plan {
     return static_cast<size_t>((reinterpret_cast<uintptr_t>(node) >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
   }
 
+  // Out of reach for accumulators, and, as it wraps round, for numbers above the root's.
+  uint64_t distance_of(uint64_t sequence) const { return sequence == UINT64_MAX ? UINT64_MAX : highest_ - sequence; }
+
   uint32_t append(Node* node, uint64_t sequence) {
     const uint32_t count = Traits::inputs(*node);
     entries.push_back({node, sequence, 0, inputs, count, 0, 0, 0});
@@ -142,7 +146,7 @@ class Plan {
 
   uint32_t index_of(Node* node) {
     const uint64_t sequence = Traits::sequence(*node);
-    const uint64_t distance = highest_ - sequence;  // wraps round for accumulators and for higher numbers
+    const uint64_t distance = distance_of(sequence);
     if (distance < near_.size() || reaches(distance)) {
       Near& near = near_[distance];
       if (near.epoch != epoch_) {
@@ -188,6 +192,7 @@ class Plan {
 
   std::vector<Near> near_;
   std::vector<Far> far_;
+  std::vector<uint32_t> waiting_;
   size_t hashed_ = 0;
   uint64_t highest_ = 0;
   uint32_t epoch_ = 1;  // that of an empty place is 0
