@@ -164,6 +164,23 @@ def test_a_node_waits_for_all_its_consumers_and_gets_the_sum():
     assert seen == [[3.0, 3.0]]
 
 
+@pytest.mark.parametrize("old", [True, False], ids=["an old node", "a leaf"])
+@pytest.mark.parametrize("gap", [0, 5000, 100_000])
+def test_a_node_met_again_after_many_others_is_the_same_node(old, gap):
+    """Early in the traversal and late, with `gap` nodes of other graphs made between it and the rest of its graph."""
+    x, seen = torch.ones(2, dtype=torch.float64, requires_grad=True), []
+    y = x.sin() if old else x
+    y.register_hook(seen.append)
+    for _ in range(gap):
+        x + 1
+    z = y
+    for _ in range(2000):
+        z = z * 1.0
+    (y + z).sum().backward()
+    assert [grad.tolist() for grad in seen] == [[2, 2]]
+    assert x.grad.tolist() == ((2 * x.detach().cos()) if old else torch.full((2,), 2.0)).tolist()
+
+
 def test_a_root_given_twice_and_a_root_inside_anothers_graph_add_up():
     x = leaf()
     y = x * 2

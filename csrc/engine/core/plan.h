@@ -51,6 +51,7 @@ class Plan {
     inputs = 0;
     ties = false;
     hashed_ = 0;
+    was_out_of_reach_ = false;
     highest_ = 0;
     if (++epoch_ == 0) {  // the stamps have come round
       std::fill(near_.begin(), near_.end(), Near{});
@@ -94,11 +95,7 @@ class Plan {
     if (distance < near_.size() && near_[distance].epoch == epoch_ && entries[near_[distance].index].node == node) {
       return near_[distance].index;
     }
-    if (far_.empty()) return kNone;
-    for (size_t at = hash(node) & (far_.size() - 1);; at = (at + 1) & (far_.size() - 1)) {
-      if (far_[at].epoch != epoch_) return kNone;
-      if (far_[at].node == node) return far_[at].index;
-    }
+    return find_far(node);
   }
 
   // Every node after all nodes that have an edge to it; before the roots' own arrivals are counted in `waiting`.
@@ -134,6 +131,14 @@ class Plan {
     return static_cast<size_t>((reinterpret_cast<uintptr_t>(node) >> 4) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
   }
 
+  uint32_t find_far(const Node* node) const {
+    if (far_.empty()) return kNone;
+    for (size_t at = hash(node) & (far_.size() - 1);; at = (at + 1) & (far_.size() - 1)) {
+      if (far_[at].epoch != epoch_) return kNone;
+      if (far_[at].node == node) return far_[at].index;
+    }
+  }
+
   // Out of reach for accumulators, and, as it wraps round, for numbers above the root's.
   uint64_t distance_of(uint64_t sequence) const { return sequence == UINT64_MAX ? UINT64_MAX : highest_ - sequence; }
 
@@ -150,11 +155,18 @@ class Plan {
     if (distance < near_.size() || reaches(distance)) {
       Near& near = near_[distance];
       if (near.epoch != epoch_) {
+        // The table grows with the plan: what is in reach now may have been out of it when it was met first.
+        if (was_out_of_reach_) {
+          const uint32_t index = find_far(node);
+          if (index != kNone) return index;
+        }
         near = {epoch_, append(node, sequence)};
         return near.index;
       }
       if (entries[near.index].node == node) return near.index;
       ties = true;
+    } else if (distance != UINT64_MAX) {
+      was_out_of_reach_ = true;
     }
     return index_of_far(node, sequence);
   }
@@ -194,6 +206,7 @@ class Plan {
   std::vector<Far> far_;
   std::vector<uint32_t> waiting_;
   size_t hashed_ = 0;
+  bool was_out_of_reach_ = false;  // a node is in far_ only because near_ was too short
   uint64_t highest_ = 0;
   uint32_t epoch_ = 1;  // that of an empty place is 0
 };

@@ -55,6 +55,25 @@ TEST_CASE("nodes that two threads numbered alike are kept apart and are ties") {
   CHECK(plan.ties);
 }
 
+TEST_CASE("a node that was out of the table's reach at first is found again once the table has grown") {
+  FakeNode old, root;
+  std::vector<std::unique_ptr<FakeNode>> chain;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    chain.push_back(std::make_unique<FakeNode>());
+    chain.back()->sequence = 20'000 - i;
+    if (i > 0) chain[i - 1]->edges = {{chain.back().get(), 0}};
+  }
+  chain.back()->edges = {{&old, 0}};
+  old.sequence = 10'000;
+  root.sequence = 20'001;
+  root.edges = {{&old, 0}, {chain.front().get(), 0}};
+  FakePlan plan;
+  plan.add_root(&root);
+  plan.expand(0);
+  CHECK_EQ(plan.entries.size(), 2002u);
+  CHECK_EQ(plan.entries[plan.find(&old)].waiting, 2u);
+}
+
 TEST_CASE("nodes less deep than asked for are counted but not followed") {
   const auto nodes = test::random_graph(100, 1, 7);
   FakePlan plan;
