@@ -9,10 +9,7 @@ piece of generated text, and a table: device, operators and how each was served,
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import importlib
-import importlib.util
 import sysconfig
 import time
 from collections import Counter
@@ -35,6 +32,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tqdm import tqdm
 
 import mybackend
+from mybackend.autograd import use_engine
 from mybackend.coverage import served_by
 
 console = Console()
@@ -81,15 +79,6 @@ class Run:
     @property
     def tokens_per_second(self) -> float:
         return self.tokens / self.seconds
-
-
-def use_engine(name: str) -> contextlib.AbstractContextManager[None]:
-    """Runs backward on the autograd engine called `name`."""
-    if name == "stock":
-        return contextlib.nullcontext()
-    if importlib.util.find_spec("mybackend.autograd") is None:
-        raise typer.BadParameter(f"there is no engine {name!r} in this build of mybackend; it has 'stock'")
-    return importlib.import_module("mybackend.autograd").use_engine(name)  # type: ignore[no-any-return]
 
 
 def train(model: GPT, data: list[Tensor], device: str, backend: str | None) -> Run:
@@ -181,10 +170,8 @@ def main(
     device: Annotated[str, typer.Option(help="Device to train on.")] = "mybackend",
     steps: Annotated[int, typer.Option(min=2, help="Training steps.")] = 150,
     batch: Annotated[int, typer.Option(min=1, help="Sequences in a batch.")] = 16,
-    compile: Annotated[str | None, typer.Option(help="torch.compile's backend, e.g. aot_eager.")] = None,
-    engine: Annotated[
-        str, typer.Option(help="Autograd engine: stock, or mybackend where this build has it.")
-    ] = "stock",
+    compile: Annotated[str | None, typer.Option(help="torch.compile's backend, e.g. inductor.")] = None,
+    engine: Annotated[str, typer.Option(help="Autograd engine: mybackend or stock.")] = "mybackend",
     compare: Annotated[bool, typer.Option(help="Train on the CPU too and compare.")] = True,
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("train_gpt.png"),
 ) -> None:
@@ -202,7 +189,8 @@ def main(
         runs = [train(model, data, device, compile)]
         calls = operators_of_one_step(model, data[0], device)
     if compare and device != "cpu":
-        runs.append(train(copy.deepcopy(first), data, "cpu", backend=None))
+        with use_engine("stock"):
+            runs.append(train(copy.deepcopy(first), data, "cpu", backend=None))
 
     prompt = "def main(argv):\n"
     tokens = torch.tensor([list(prompt.encode())], device=device)
