@@ -6,7 +6,10 @@ import math
 
 import torch
 
-__all__ = ["LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype"]
+__all__ = ["FLOAT8", "LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype"]
+
+# What is too large for float8_e4m3fn became NaN once, and becomes the largest number in newer torch.
+_SATURATES = bool(torch.tensor(1e9).to(torch.float8_e4m3fn).float().isfinite())
 
 STORED: dict[torch.dtype, str] = {
     torch.bool: "bool",
@@ -22,12 +25,18 @@ STORED: dict[torch.dtype, str] = {
     torch.bfloat16: "mb_bf16",
     torch.float32: "float",
     torch.float64: "double",
+    torch.float8_e4m3fn: "mb_f8e4m3fn" if _SATURATES else "mb_f8e4m3fn_overflowing",
+    torch.float8_e5m2: "mb_f8e5m2",
+    torch.float8_e4m3fnuz: "mb_f8e4m3fnuz",
+    torch.float8_e5m2fnuz: "mb_f8e5m2fnuz",
+    torch.float8_e8m0fnu: "mb_f8e8m0fnu",
 }
-LOW_PRECISION = (torch.float16, torch.bfloat16)
+FLOAT8 = tuple(dtype for dtype in STORED if dtype.is_floating_point and dtype.itemsize == 1)
+LOW_PRECISION = (torch.float16, torch.bfloat16, *FLOAT8)
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
-    """16-bit floating-point numbers are loaded into float and rounded when stored."""
+    """16- and 8-bit floating-point numbers are loaded into float and rounded when stored."""
     return torch.float32 if dtype in LOW_PRECISION else dtype
 
 

@@ -13,7 +13,7 @@ from torch._inductor.virtualized import OpsValue, ops
 from torch._inductor.virtualized import V as virtualized
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from mybackend.compile.c_types import LOW_PRECISION, STORED, c_constant, c_type, compute_dtype
+from mybackend.compile.c_types import FLOAT8, LOW_PRECISION, STORED, c_constant, c_type, compute_dtype
 from mybackend.compile.printer import wide_text
 
 __all__ = ["Overrides"]
@@ -29,11 +29,13 @@ def _dtype(value: Any) -> torch.dtype:
 
 
 def _joined(*values: Any) -> torch.dtype:
-    dtypes = [value.dtype for value in values if isinstance(value, CSEVariable) and value.dtype is not None]
+    dtypes = [
+        compute_dtype(value.dtype) for value in values if isinstance(value, CSEVariable) and value.dtype is not None
+    ]
     result = dtypes[0]
     for dtype in dtypes[1:]:
         result = torch.promote_types(result, dtype)
-    return compute_dtype(result)
+    return result
 
 
 def _as(value: Any, dtype: torch.dtype) -> str:
@@ -142,7 +144,8 @@ class Overrides(OpOverrides):
         x: Any, dtype: torch.dtype, src_dtype: torch.dtype | None = None, use_compute_types: bool = True
     ) -> str:
         if dtype in LOW_PRECISION:
-            rounds = not use_compute_types or config.emulate_precision_casts
+            # A conversion to 8 bits is there to lose bits; one to 16 is not repeated until the value is stored.
+            rounds = dtype in FLOAT8 or not use_compute_types or config.emulate_precision_casts
             return f"mb_round_to<{STORED[dtype]}>({x})" if rounds else f"float({x})"
         return _cast(x, dtype)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torch._inductor import ir, scheduler, utils
+import torch
+from torch._inductor import ir, lowering, scheduler, utils
 from torch._inductor.virtualized import NullHandler, V
 
 import mybackend
@@ -24,6 +25,7 @@ def apply() -> None:
     join_gpu_types()
     exempt_from_triton()
     keep_costly_results()
+    fuse_powers_of_two()
 
 
 def join_gpu_types() -> None:
@@ -57,6 +59,19 @@ def keep_costly_results() -> None:
         return any(name in COSTLY for name in self.data.inner_fn_opcount().used_ops)
 
     ir.StorageBox.should_realize_on_reuse = should_realize_on_reuse
+
+
+def fuse_powers_of_two() -> None:
+    """Arithmetic with float8_e8m0fnu is an extern call, since Triton has none; our kernels do (prelude/float8.h)."""
+    original = lowering.unsupported_input_tensor
+
+    @functools.wraps(original)
+    def unsupported_input_tensor(t: torch.Tensor, *args: Any, **kwargs: Any) -> bool:
+        if t.dtype == torch.float8_e8m0fnu and t.device.type == DEVICE and not t.is_sparse:
+            return False
+        return bool(original(t, *args, **kwargs))
+
+    lowering.unsupported_input_tensor = unsupported_input_tensor
 
 
 def exempt_from_triton() -> None:

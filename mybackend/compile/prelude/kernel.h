@@ -3,6 +3,7 @@
 
 #include "platform.h"
 #include "numbers.h"
+#include "float8.h"
 #include "loops.h"
 #include "maths.h"
 #include "arithmetic.h"
