@@ -10,6 +10,13 @@ python := $(VENV)/bin/python
 pip := $(python) -m pip --disable-pip-version-check install --quiet
 environment := $(VENV)/.installed-$(subst /,_,$(TORCH))
 export MAX_JOBS ?= $(JOBS)
+# Built for this machine, to be quick: the instruction set it has, the GPU half where there is a GPU. `pip install .` builds all.
+ifeq ($(shell uname -m),x86_64)
+export MYBACKEND_BUILD_ISA ?= $(if $(filter 4,$(words $(shell grep -m1 ^flags /proc/cpuinfo | grep -oE 'avx512(bw|cd|dq|vl)\b'))),v4,v3)
+endif
+ifeq ($(wildcard /dev/nvidiactl),)
+export MYBACKEND_BUILD_CUDA ?= 0
+endif
 
 .PHONY: help build demo test engine-check cpp-test gpu-build conformance nvcc-sources lint format bench gpu-check coverage clean
 
