@@ -18,7 +18,7 @@ ifeq ($(wildcard /dev/nvidiactl),)
 export MYBACKEND_BUILD_CUDA ?= 0
 endif
 
-.PHONY: help build demo test engine-check cpp-test gpu-build conformance nvcc-sources lint format bench gpu-check coverage clean
+.PHONY: help build demo test engine-check cpp-test gpu-build conformance conformance-compile nvcc-sources lint format bench gpu-check coverage clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ gpu-build: ## compile the GPU half whole but unoptimised, and test it as a libra
 
 conformance: build ## all of upstream's OpInfo samples that `make test` takes a slice of
 	MYBACKEND_CONFORMANCE=full $(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
+
+conformance-compile: build ## all of upstream's OpInfo, compiled, static and dynamic shapes; a table in benchmarks/results/
+	MYBACKEND_CONFORMANCE=full $(python) -m pytest -n $(JOBS) test/compile/test_opinfo.py
 
 nvcc-sources: build ## every kernel that the tests of torch.compile generate, compiled for GPUs (needs nvcc, no GPU)
 	TORCHINDUCTOR_CACHE_DIR=$(abspath build)/compile-cache $(python) -m pytest test/compile

@@ -1,7 +1,7 @@
 """Registers the device with Dynamo when Dynamo is imported, and with Inductor when Inductor asks for it.
 
-Dynamo has no hook for devices outside torch, so its module of device interfaces is watched for: a finder that
-knows that one module only, and leaves when it has been imported.
+Dynamo has no hook for devices outside torch, so two of its modules are watched for: by a finder that knows these
+only, and leaves when they have been imported.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from collections.abc import Sequence
 
 __all__ = ["inductor_attribute", "install"]
 
-WATCHED = "torch._dynamo.device_interface"
+# Module -> the function of mybackend.compile.registration to call once it is there.
+WATCHED = {
+    "torch._dynamo.device_interface": "register_interface",
+    "torch._dynamo.trace_rules": "register_trace_rules",
+}
 
 
 def install() -> None:
-    if WATCHED in sys.modules:
-        _register()
-    else:
-        sys.meta_path.insert(0, _Finder())
+    missing = {name for name in WATCHED if name not in sys.modules}
+    for name in WATCHED.keys() - missing:
+        _register(name)
+    if missing:
+        sys.meta_path.insert(0, _Finder(missing))
 
 
 def inductor_attribute(name: str) -> None:
@@ -36,19 +41,24 @@ def inductor_attribute(name: str) -> None:
         register_backend()
 
 
-def _register() -> None:
-    from mybackend.compile.registration import register_interface
+def _register(watched: str) -> None:
+    from mybackend.compile import registration
 
-    register_interface()
+    getattr(registration, WATCHED[watched])()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, missing: set[str]) -> None:
+        self._missing = missing
+
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != WATCHED:
+        if name not in self._missing:
             return None
-        sys.meta_path.remove(self)
+        self._missing.remove(name)
+        if not self._missing:
+            sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
@@ -67,4 +77,4 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         self._original.exec_module(module)
-        _register()
+        _register(module.__name__)

@@ -12,7 +12,6 @@ import torch
 from torch._inductor.codegen.common import CSE, CSEVariable, DeferredLine, IndentedBuffer, PythonPrinter
 from torch._inductor.codegen.simd import SIMDKernel
 from torch._inductor.codegen.triton_utils import should_unwrap_unspec_arg
-from torch._inductor.utils import sympy_subs
 from torch._inductor.virtualized import V as virtualized
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.value_ranges import ValueRanges
@@ -64,7 +63,7 @@ class Kernel(SIMDKernel):
         self.uses_special_functions = False
         self._numbers = itertools.count()
         self._kept: OrderedSet[CSEVariable] = OrderedSet()  # variables that outlive their segment
-        self._within: dict[sympy.Symbol, sympy.Symbol] = {}  # checked index -> the same, made safe to use
+        self._within: dict[sympy.Expr, sympy.Symbol] = {}  # checked index -> the same, made safe to use
 
     def dtype_to_str(self, dtype: torch.dtype) -> str:
         return STORED[dtype]
@@ -104,7 +103,10 @@ class Kernel(SIMDKernel):
         self.segment.after.writeline(DeferredLine(name, line))
 
     def _index(self, index: sympy.Expr) -> str:
-        index = sympy_subs(self.prepare_indexing(index), self._within)
+        index = self.prepare_indexing(index)
+        # What was checked as a sum of terms is replaced before its terms are.
+        for checked in sorted(self._within, key=lambda expr: -len(expr.args)):
+            index = index.subs(checked, self._within[checked])
         if self.inside_reduction or not self.features.is_reduction():
             self.accesses.append(index)
         return str(self.index_to_str(index))
@@ -137,7 +139,7 @@ class Kernel(SIMDKernel):
         self.can_fail = True
         check = BoundsCheck(f"outside{next(self._numbers)}", self.index_to_str(size))
         self.segment.checks.append(check)
-        safe = f"{expr}_in{next(self._numbers)}"
+        safe = f"index{next(self._numbers)}"
         index = self.index_to_str(expr)
         self.compute.writeline(f"const mb_u64 {safe}_out = mb_outside({index}, {check.size});")
         self.compute.writeline(f"{check.name} = {safe}_out > {check.name} ? {safe}_out : {check.name};")

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch._inductor import ir, lowering, scheduler, utils
+from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import NullHandler, V
 
 import mybackend
@@ -26,6 +27,7 @@ def apply() -> None:
     exempt_from_triton()
     keep_costly_results()
     fuse_powers_of_two()
+    lay_out_results()
 
 
 def join_gpu_types() -> None:
@@ -72,6 +74,25 @@ def fuse_powers_of_two() -> None:
         return bool(original(t, *args, **kwargs))
 
     lowering.unsupported_input_tensor = unsupported_input_tensor
+
+
+def lay_out_results() -> None:
+    """A called operator's result has the strides that were planned with, copied if the operator chose others.
+
+    Meta kernels know the strides of CUDA's and the CPU's kernels: those of a Fourier transform or of a convolution
+    in channels_last may be others here. Inductor asserts them and would fail.
+    """
+    original = ir.ExternKernel.codegen_size_asserts
+
+    @functools.wraps(original)
+    def codegen_size_asserts(self: Any, wrapper: Any) -> None:
+        device = self.get_device()
+        if device is None or device.type != DEVICE or not hasattr(wrapper, "lay_out_result"):
+            original(self, wrapper)
+        elif sympy_product(self.get_size()) != 0:
+            wrapper.lay_out_result(self.get_name(), self.get_size(), self.get_stride())
+
+    ir.ExternKernel.codegen_size_asserts = codegen_size_asserts
 
 
 def exempt_from_triton() -> None:

@@ -1,7 +1,8 @@
 """Makes the device known to Dynamo and to Inductor, each when it is first used.
 
-Importing mybackend must not import Dynamo, so both calls come from outside: `register_interface` when
-torch._dynamo.device_interface has been imported (mybackend/_compile_hook.py), `register_backend` when Inductor, before
+Importing mybackend must not import Dynamo, so all calls come from outside: `register_interface` when
+torch._dynamo.device_interface has been imported and `register_trace_rules` when torch._dynamo.trace_rules has
+(mybackend/_compile_hook.py), `register_backend` when Inductor, before
 it makes a cache key or lowers a graph, asks `torch.mybackend` for a class called Scheduling.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 
 import mybackend
 
-__all__ = ["register_backend", "register_interface"]
+__all__ = ["register_backend", "register_interface", "register_trace_rules"]
 
 DEVICE = "mybackend"
 
@@ -26,6 +27,16 @@ def register_interface() -> None:
     register_interface_for_device(DEVICE, Interface)
     for index in range(mybackend.device_count()):
         register_interface_for_device(f"{DEVICE}:{index}", Interface)
+
+
+def register_trace_rules() -> None:
+    """Seeding and the state of generators run as they are, as those of torch.cuda do.
+
+    Traced, the tensor of a state would be made in the middle of a trace, which torch.random.fork_rng could not bear.
+    """
+    from torch._dynamo import trace_rules
+
+    trace_rules.add("mybackend.random")
 
 
 @functools.cache

@@ -16,11 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import mybackend
 from mybackend import _C
 from mybackend.compile import cache, toolchain
 
-__all__ = ["Kernels", "compiler_runs", "get_raw_stream", "load_kernels"]
+__all__ = ["Kernels", "compiler_runs", "get_raw_stream", "laid_out", "load_kernels"]
 
 _runs = 0
 _pool: ThreadPoolExecutor | None = None
@@ -30,6 +32,17 @@ _pool_owner = 0
 def compiler_runs() -> int:
     """How many times this process has started a compiler; 0 when everything came from the cache."""
     return _runs
+
+
+def laid_out(tensor: torch.Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:
+    """The tensor if its strides (those of dimensions of one element aside) are `stride`; else a copy that has them.
+
+    Raises AssertionError if its size is not `size`: the operator's meta kernel is wrong then.
+    """
+    assert tensor.shape == size, f"an operator returned a tensor of size {tuple(tensor.shape)}, planned was {size}"
+    if all(n == 1 or has == wants for n, has, wants in zip(size, tensor.stride(), stride, strict=True)):
+        return tensor
+    return torch.empty_strided(size, stride, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def _executor() -> ThreadPoolExecutor:

@@ -40,6 +40,11 @@ class _Calls(PythonWrapperCodegen):
         arguments = ", ".join([str(device.index), *map(str, self.prepare_triton_kernel_call(call_args))])
         self.writeline(f"{kernel_name}({arguments})")
 
+    def lay_out_result(self, name: str, size: Any, stride: Any) -> None:
+        self.root().lays_out = True
+        size_text, stride_text = map(self.codegen_python_shape_tuple, (size, stride))
+        self.writeline(f"{name} = laid_out({name}, {size_text}, {stride_text})")
+
     def make_allocation(
         self, name: str, device: Any, dtype: Any, shape: Any, stride: Any, allocation_shape: Any = None,
         is_pinned: bool = False,
@@ -57,6 +62,7 @@ class Wrapper(_Calls):
     def __init__(self) -> None:
         self.kernels: list[DefinedKernel] = []
         self.allocates = False
+        self.lays_out = False
         super().__init__()
 
     @staticmethod
@@ -72,6 +78,8 @@ class Wrapper(_Calls):
         """All kernels are known when the return statement is written, and the header has not been taken yet."""
         if self.allocates:
             self.imports.writeline("from mybackend._C import empty_strided as empty_strided_mybackend")
+        if self.lays_out:
+            self.imports.writeline("from mybackend.compile.runtime import laid_out")
         if self.kernels:
             self.imports.writeline("from mybackend.compile.runtime import load_kernels")
             self.header.writeline("")

@@ -23,7 +23,9 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_flatten, tree_map
 
-__all__ = ["Case", "cases", "check_backward", "check_errors", "check_forward", "check_in_place", "check_out"]
+__all__ = [
+    "Case", "cases", "check_backward", "check_compiled", "check_errors", "check_forward", "check_in_place", "check_out",
+]  # fmt: skip
 
 # Values of these are random or uninitialised; only shape, dtype and device can be compared.
 VALUES_UNDEFINED = frozenset(
@@ -324,6 +326,34 @@ def check_backward(case: Case, device: str, limit: int = 4) -> int:
         assert [g is None for g in ours] == [g is None for g in theirs], f"{case} {what}: a gradient is missing"
         _compare(case, device, ours, theirs, what, exact=exact)
         compared += len(theirs) > 0
+    return compared
+
+
+def check_compiled(case: Case, device: str, limit: int = 2, dynamic: bool | None = None) -> int:
+    """The operator compiled by Inductor for the device against the eager CPU; `dynamic` is torch.compile's.
+
+    A sample that the CPU refuses is left out: when an error is raised, and how it is wrapped, is Dynamo's matter.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return case.op.op(*args, **kwargs)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(call, dynamic=dynamic)
+    compared = 0
+    for sample in _samples(case, limit, requires_grad=False):
+        what = f"compiled, of {sample.summary()}"
+        try:
+            theirs, _ = _call(case, sample, "cpu", function=call)
+        except Exception:
+            continue
+        ours, _ = _call(case, sample, device, function=compiled)
+
+        def exact(sample: SampleInput = sample) -> Any:
+            return _call(case, sample, "cpu", double=True, function=call)[0]
+
+        _compare(case, device, ours, theirs, what, _is_random(case, sample), exact)
+        compared += 1
     return compared
 
 

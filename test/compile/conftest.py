@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,33 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
 Agree = Callable[..., None]
+TABLE = Path(__file__).parents[2] / "benchmarks" / "results" / "compile_conformance.json"
+_outcomes: dict[str, dict[str, Any]] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Notes what became of each case of test_opinfo.py, in the process that pytest-xdist's workers report to."""
+    told = dict(report.user_properties)
+    if report.when != "call" or "compiled case" not in told:
+        return
+    row: dict[str, Any] = {"passed": report.passed and not hasattr(report, "wasxfail")}
+    if not row["passed"]:
+        row["passes with Inductor on the CPU"] = told.get("passes with Inductor on the CPU")
+        row["error"] = str(getattr(report.longrepr, "reprcrash", report.longrepr))[:300]
+    _outcomes[told["compiled case"]] = row
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A whole run of test_opinfo.py writes its table."""
+    whole = os.environ.get("MYBACKEND_CONFORMANCE") == "full" and not session.config.option.keyword
+    if not _outcomes or not whole or hasattr(session.config, "workerinput"):
+        return
+    failed = {name: row for name, row in sorted(_outcomes.items()) if not row["passed"]}
+    # A case that Inductor's own CPU backend fails as well says nothing of this device.
+    counted = [row for row in _outcomes.values() if row["passed"] or row["passes with Inductor on the CPU"]]
+    share = sum(row["passed"] for row in counted) / max(1, len(counted))
+    table = {"torch": torch.__version__, "cases": len(_outcomes), "share passed of Inductor's": share, "failed": failed}
+    TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 
 @pytest.fixture(autouse=True)

@@ -55,3 +55,9 @@ def test_an_assertion_in_compiled_code_raises_its_message(device):
     with pytest.raises(RuntimeError, match="every x is positive"):
         compiled(-torch.ones(4, device=device))
         torch.mybackend.synchronize()
+
+
+def test_a_gradient_scattered_to_a_place_that_is_a_sum_of_terms(agree):
+    x = torch.randn(2, 1, 6, 3)
+    agree(lambda x: F.max_pool2d(x * 2, 3, 2, 1, return_indices=True), x, grad=False)
+    agree(lambda x: F.max_pool2d(x * 2, 3, 2, 1), x, grad=True)

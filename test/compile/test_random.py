@@ -44,3 +44,18 @@ def test_dropout_drops_the_same_elements_forward_and_backward(device):
     y.sum().backward()
     assert torch.equal(y.detach(), x.grad)
     assert 0.7 < (y != 0).float().mean().item() < 0.8
+
+
+def test_generators_may_be_forked_and_seeded_in_compiled_code(device):
+    def function(x):
+        with torch.random.fork_rng():
+            torch.manual_seed(7)
+            drawn = torch.empty_like(x).uniform_()
+        return drawn + x
+
+    x = torch.randn(8, device=device)
+    state = torch.mybackend.get_rng_state(device)
+    with torch._inductor.config.patch(fallback_random=True):
+        compiled = torch.compile(function)(x)
+    assert torch.equal(torch.mybackend.get_rng_state(device), state)
+    torch.testing.assert_close(compiled, function(x))

@@ -1,0 +1,52 @@
+"""Every operator of upstream's OpInfo database, compiled for the device, against eager code on the CPU.
+
+A fixed slice by default; all operators, more dtypes, and static and dynamic shapes of each with
+MYBACKEND_CONFORMANCE=full (`make conformance-compile`, which also writes benchmarks/results/compile_conformance.json).
+What is known to differ is listed in opinfo_compiled_gaps.py.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+from opinfo_compiled_gaps import GAPS
+
+from mybackend.testing import opinfo
+
+FULL = os.environ.get("MYBACKEND_CONFORMANCE") == "full"
+SAMPLES = 2 if FULL else 1
+DTYPES = (torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
+# Every so many of the operators in float32 with static and with dynamic shapes; odd, so that both occur.
+SLICE = 13
+
+
+def listed():
+    cases = list(opinfo.cases(DTYPES if FULL else DTYPES[:1]))
+    pairs = [(case, shapes) for case in cases for shapes in ("static", "dynamic")]
+    for case, shapes in pairs if FULL else pairs[::SLICE]:
+        reason = GAPS.get(case.name, {}).get(str(case.dtype).removeprefix("torch."))
+        marks = [pytest.mark.xfail(reason=reason, strict=not FULL)] if reason else []
+        yield pytest.param(case, shapes, id=f"{case}-{shapes}", marks=marks)
+
+
+@pytest.mark.parametrize(("case", "shapes"), listed())
+def test_compiled_results_are_the_cpus(case, shapes, device, record_property):
+    dynamic = shapes == "dynamic"
+    record_property("compiled case", f"{case}-{shapes}")
+    try:
+        opinfo.check_compiled(case, device, SAMPLES, dynamic)
+    except Exception:
+        if FULL:
+            record_property("passes with Inductor on the CPU", passes_on_the_cpu(case, dynamic))
+        raise
+
+
+def passes_on_the_cpu(case: opinfo.Case, dynamic: bool) -> bool:
+    """Whether Inductor's own CPU backend computes it: what fails there too is no gap of this device."""
+    try:
+        opinfo.check_compiled(case, "cpu", SAMPLES, dynamic)
+    except Exception:
+        return False
+    return True
