@@ -2,6 +2,7 @@
 
 #include <c10/core/DeviceGuard.h>
 #include <cxxabi.h>
+#include <torch/csrc/autograd/functions/tensor.h>
 
 #include "csrc/engine/accumulate.h"
 #include "csrc/engine/engine.h"
@@ -108,6 +109,17 @@ void Run::run_solo() {
   }
 }
 
+// An in-place operation on a view adds a node of its own to exec_info while it runs. Several threads read the map then,
+// so it is completed before they start.
+void Run::enter_views_in_exec_info() {
+  if (targets_.empty()) return;
+  for (const Entry& entry : plan().entries) {
+    if (!(entry.state & kNeeded)) continue;
+    auto* const slices = dynamic_cast<torch::autograd::CopySlices*>(entry.node);
+    if (slices != nullptr && slices->fn) slices->update_exec_info();
+  }
+}
+
 void Run::run_shared() {
   auto& thread = this_thread();
   shared_ = std::make_unique<SharedRun>(*this);
@@ -118,6 +130,7 @@ void Run::run_shared() {
     for (uint32_t rank = 0; rank < order.size(); ++rank) ranks[order[rank]] = rank;
     shared_->keep_order(std::move(ranks), plan().inputs);
   }
+  enter_views_in_exec_info();
   core::Scheduler& threads = scheduler();
   InterruptCheck interrupts(*thread.interrupt);
   threads.begin(*shared_);

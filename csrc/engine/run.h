@@ -108,6 +108,7 @@ class Run {
   // run.cpp
   void run_solo();
   void run_shared();
+  void enter_views_in_exec_info();
   void deliver_roots();
   void make_ready(uint32_t index);
   uint64_t key_of(const Entry& entry);
