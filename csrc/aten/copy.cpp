@@ -11,8 +11,11 @@
 #include <c10/core/Event.h>
 #include <torch/library.h>
 
+#include <string_view>
+
 #include "csrc/aten/iterator.h"
 #include "csrc/device/check.h"
+#include "csrc/device/dtype.h"
 #include "csrc/kernels/copy.h"
 #include "csrc/runtime/copy.h"
 #include "csrc/runtime/device.h"
@@ -100,9 +103,40 @@ void copy_host_and_device(TensorIterator& iter, bool non_blocking) {
   if (iter.tensor(0).is_neg() != iter.tensor(1).is_neg()) iter.tensor(0).neg_();
 }
 
+// A type without arithmetic in the kernels, such as float8. Its elements move as integers of their size; only the CPU
+// converts them.
+bool is_opaque(c10::ScalarType type) {
+  return name_of(static_cast<DType>(type)) == std::string_view("Undefined");
+}
+
+c10::ScalarType integer_of_size(size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return at::kByte;
+    case 2:
+      return at::kShort;
+    case 4:
+      return at::kInt;
+    default:
+      return at::kLong;
+  }
+}
+
+void copy_opaque(const Tensor& dst, const Tensor& src) {
+  if (dst.scalar_type() != src.scalar_type()) {
+    dst.copy_(src.cpu().to(dst.scalar_type()));
+    return;
+  }
+  const auto as = integer_of_size(dst.element_size());
+  dst.view(as).copy_(src.view(as));
+}
+
 void copy_iterator(TensorIterator& iter, bool non_blocking) {
   const Device to = iter.device(0), from = iter.device(1);
   const bool both = to.type() == from.type();
+  if (both && (is_opaque(iter.dtype(0)) || is_opaque(iter.dtype(1)))) {
+    return copy_opaque(iter.tensor(0), iter.tensor(1));
+  }
   if (to == from) {
     runtime::DeviceScope scope(to.index());
     return run_copy_kernel(iter, runtime::current_stream(to.index()));

@@ -69,3 +69,17 @@ def test_a_copy_of_another_shape_is_refused_in_upstreams_words(device):
 def test_empty_and_scalar_tensors_are_copied(device, shape):
     x = torch.ones(shape)
     assert torch.equal(x.to(device).clone().cpu(), x)
+
+
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu)
+
+
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+@pytest.mark.parametrize("other", [torch.float32, torch.bfloat16, torch.float8_e5m2], ids=str)
+def test_float8_is_converted_as_on_the_cpu(device, dtype, other):
+    values = torch.tensor([[0.5, 1, 2, 100], [3, 4, 7, 0.25]])
+    expected = values.to(dtype)
+    ours = values.to(device).to(dtype)
+    assert torch.equal(ours.cpu().view(torch.uint8), expected.view(torch.uint8))
+    assert torch.equal(ours.t().contiguous().cpu().view(torch.uint8), expected.t().contiguous().view(torch.uint8))
+    assert torch.equal(ours.t().to(other).cpu().float(), expected.t().to(other).float())
