@@ -68,6 +68,28 @@ def _binary(function: str) -> Any:
     return staticmethod(override)
 
 
+def _binary_template(template: str, floating: str | None = None) -> Any:
+    """A template over the type of its two operands; of floating point `floating`, where that is another function."""
+
+    def override(x: Any, y: Any) -> str:
+        dtype = _joined(x, y)
+        function = floating if floating and dtype.is_floating_point else f"{template}<{c_type(dtype)}>"
+        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
+
+    return staticmethod(override)
+
+
+def _integer_or_double(expr: sympy.Expr) -> torch.dtype:
+    return torch.int64 if expr.is_integer else torch.float64
+
+
+def _index_variable(expr: sympy.Expr, text: str, held: torch.dtype, dtype: torch.dtype) -> Any:
+    """`text`, which is `expr` computed in `held`, as a variable of `dtype`."""
+    kernel = V.kernel
+    variable = kernel.cse.generate(kernel.compute, text, bounds=get_bounds_index_expr(expr), dtype=held)
+    return variable if held == dtype else ops.to_dtype(variable, dtype)
+
+
 def _is_bool(value: Any) -> bool:
     return isinstance(value, CSEVariable) and value.dtype == torch.bool
 
@@ -126,18 +148,14 @@ class Overrides(OpOverrides):
         if expr.is_integer and (index_dtype == torch.int64 or _fits_in_32_bits(prepared)):
             text, held = kernel.index_to_str(prepared), index_dtype
         else:
-            text = wide_text(kernel.rename_indexing(prepared))
-            held = torch.int64 if expr.is_integer else torch.float64
-        variable = kernel.cse.generate(kernel.compute, text, bounds=get_bounds_index_expr(expr), dtype=held)
-        return variable if held == dtype else ops.to_dtype(variable, dtype)
+            text, held = wide_text(kernel.rename_indexing(prepared)), _integer_or_double(expr)
+        return _index_variable(expr, text, held, dtype)
 
     @staticmethod
     def value_expr(expr: sympy.Expr, dtype: torch.dtype) -> Any:
         kernel = V.kernel
         text = wide_text(kernel.rename_indexing(kernel.prepare_indexing(expr)))
-        held = torch.int64 if expr.is_integer else torch.float64
-        variable = kernel.cse.generate(kernel.compute, text, bounds=get_bounds_index_expr(expr), dtype=held)
-        return variable if held == dtype else ops.to_dtype(variable, dtype)
+        return _index_variable(expr, text, _integer_or_double(expr), dtype)
 
     @staticmethod
     def to_dtype(
@@ -216,50 +234,14 @@ class Overrides(OpOverrides):
     def int_truediv(x: Any, y: Any) -> str:
         return f"float(double({x}) / double({y}))"
 
-    @staticmethod
-    def mod(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        function = "mb_fmod" if dtype.is_floating_point else f"mb_truncmod<{c_type(dtype)}>"
-        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
-
+    mod = _binary_template("mb_truncmod", floating="mb_fmod")
     fmod = mod
-
-    @staticmethod
-    def remainder(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        return (
-            f"mb_remainder<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
-            if not dtype.is_floating_point
-            else (f"mb_remainder({_as(x, dtype)}, {_as(y, dtype)})")
-        )
-
-    @staticmethod
-    def floordiv(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        function = "mb_floordiv" if dtype.is_floating_point else f"mb_floordiv<{c_type(dtype)}>"
-        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
-
-    @staticmethod
-    def truncdiv(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        return f"mb_truncdiv<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
-
-    @staticmethod
-    def pow(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        function = "mb_pow" if dtype.is_floating_point else f"mb_integer_power<{c_type(dtype)}>"
-        return f"{function}({_as(x, dtype)}, {_as(y, dtype)})"
-
-    @staticmethod
-    def maximum(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        return f"mb_maximum<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
-
-    @staticmethod
-    def minimum(x: Any, y: Any) -> str:
-        dtype = _joined(x, y)
-        return f"mb_minimum<{c_type(dtype)}>({_as(x, dtype)}, {_as(y, dtype)})"
-
+    remainder = _binary_template("mb_remainder", floating="mb_remainder")
+    floordiv = _binary_template("mb_floordiv", floating="mb_floordiv")
+    truncdiv = _binary_template("mb_truncdiv")
+    pow = _binary_template("mb_integer_power", floating="mb_pow")
+    maximum = _binary_template("mb_maximum")
+    minimum = _binary_template("mb_minimum")
     fmaximum, fminimum = maximum, minimum
 
     @staticmethod

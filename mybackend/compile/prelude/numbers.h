@@ -83,8 +83,9 @@ struct mb_to<mb_f16> {
   }
 };
 
-// Floating point to unsigned goes through a signed integer, as in ATen, so that -1.0 wraps and does not saturate.
-#define MB_UNSIGNED_FROM_FLOATING(type)                            \
+// Integers from floating point: by way of `between`, as in ATen. Unsigned ones go through a signed integer, so that -1.0
+// wraps and does not saturate; signed ones of 8 and 16 bits through int, so that what does not fit wraps.
+#define MB_INTEGER_FROM_FLOATING(type, between)                    \
   template <>                                                      \
   struct mb_to<type> {                                             \
     template <class From>                                          \
@@ -92,35 +93,18 @@ struct mb_to<mb_f16> {
       return type(x);                                              \
     }                                                              \
     MB_FN type from(float x) {                                     \
-      return type(mb_i64(x));                                      \
+      return type(between(x));                                     \
     }                                                              \
     MB_FN type from(double x) {                                    \
-      return type(mb_i64(x));                                      \
+      return type(between(x));                                     \
     }                                                              \
   };
-MB_UNSIGNED_FROM_FLOATING(mb_u8)
-MB_UNSIGNED_FROM_FLOATING(mb_u16)
-MB_UNSIGNED_FROM_FLOATING(mb_u32)
-#undef MB_UNSIGNED_FROM_FLOATING
-
-// 8- and 16-bit integers from floating point: through int, so that what does not fit wraps.
-#define MB_SMALL_FROM_FLOATING(type)                               \
-  template <>                                                      \
-  struct mb_to<type> {                                             \
-    template <class From>                                          \
-    MB_FN type from(From x) {                                      \
-      return type(x);                                              \
-    }                                                              \
-    MB_FN type from(float x) {                                     \
-      return type(int(x));                                         \
-    }                                                              \
-    MB_FN type from(double x) {                                    \
-      return type(int(x));                                         \
-    }                                                              \
-  };
-MB_SMALL_FROM_FLOATING(mb_i8)
-MB_SMALL_FROM_FLOATING(short)
-#undef MB_SMALL_FROM_FLOATING
+MB_INTEGER_FROM_FLOATING(mb_u8, mb_i64)
+MB_INTEGER_FROM_FLOATING(mb_u16, mb_i64)
+MB_INTEGER_FROM_FLOATING(mb_u32, mb_i64)
+MB_INTEGER_FROM_FLOATING(mb_i8, int)
+MB_INTEGER_FROM_FLOATING(short, int)
+#undef MB_INTEGER_FROM_FLOATING
 
 // As seen through its storage type: what to_dtype to a 16-bit type means for a value that is kept in float.
 template <class Stored>
