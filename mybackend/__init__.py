@@ -4,7 +4,7 @@
 The name `_autoload` must exist before torch is imported here: torch then calls it in the middle of this file.
 
 A failure is raised to who imported mybackend, but never to who imported torch: they get a warning and a torch without
-the device; `import mybackend` then raises the reason.
+the device. `import mybackend` then raises the reason, and raises it again each time: torch cannot be rid of half a device.
 """
 
 import sys as _sys
@@ -24,8 +24,7 @@ def _autoload() -> None:
     warnings.warn(
         f"mybackend is installed but could not be loaded, so torch has no such device:\n{reason}", stacklevel=2
     )
-    for name in [name for name in _sys.modules if name.partition(".")[0] == __name__]:
-        del _sys.modules[name]  # the next import tries again, and raises
+    del _sys.modules[__name__]  # the next import runs this file again, and raises
 
 
 try:
@@ -119,9 +118,9 @@ try:
     _startup.register(_sys.modules[__name__])
     _compile_hook.install()
 except Exception as error:
+    _failure = _startup.failure = error
     if not _by_torch:
         raise
-    _failure = error
 
 
 def __getattr__(name: str) -> object:

@@ -9,10 +9,16 @@ import types
 import torch
 
 NAME = "mybackend"
+failure: BaseException | None = None  # why an import of mybackend failed in this process
 
 
 def load() -> None:
-    """Loads mybackend._C, whose static initialisers register the kernels, and gives PrivateUse1 our name."""
+    """Loads mybackend._C, whose static initialisers register the kernels, and gives PrivateUse1 our name.
+
+    Raises what an earlier import raised, if there was one.
+    """
+    if failure is not None:
+        raise failure
     _check_build()
     current = torch._C._get_privateuse1_backend_name()
     if current not in ("privateuseone", NAME) or (current == NAME and hasattr(torch, NAME)):

@@ -69,6 +69,23 @@ except ImportError as error:
     assert "torch works: 1.0" in out and "could not be loaded" in out and "raised: undefined symbol: mb_test" in out
 
 
+@pytest.mark.parametrize("first", ["import torch", "import mybackend"])
+def test_a_setting_that_makes_no_sense_is_named_by_every_import_of_mybackend(run, first):
+    code = f"""
+try:
+    {first}
+except ValueError as error:
+    print("raised:", error)
+for attempt in range(2):
+    try:
+        import mybackend
+    except ValueError as error:
+        print("raised:", error)
+"""
+    out = run(code, MYBACKEND_ENGINE_POLICY="fast")
+    assert out.count("raised: MYBACKEND_ENGINE_POLICY='fast': expected one of") == 2 + (first == "import mybackend")
+
+
 def test_another_torch_than_built_against_is_refused_with_advice(run):
     code = """
 import os; os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
