@@ -149,6 +149,8 @@ void copy_iterator(TensorIterator& iter, bool non_blocking) {
 
 void fill_kernel(TensorIterator& iter, const c10::Scalar& value) {
   Operands<2> o = with_scalar(operands_of<1>(iter), value);
+  if (is_opaque(iter.dtype(0)))  // its bytes are all that a kernel needs to know
+    o.dtype[0] = o.dtype[1] = o.compute = to_dtype(integer_of_size(static_cast<size_t>(iter.element_size(0))));
   kernels::fill(runtime::current_stream(iter.device(0).index()), o);
 }
 

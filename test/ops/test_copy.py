@@ -83,3 +83,15 @@ def test_float8_is_converted_as_on_the_cpu(device, dtype, other):
     assert torch.equal(ours.cpu().view(torch.uint8), expected.view(torch.uint8))
     assert torch.equal(ours.t().contiguous().cpu().view(torch.uint8), expected.t().contiguous().view(torch.uint8))
     assert torch.equal(ours.t().to(other).cpu().float(), expected.t().to(other).float())
+
+
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+def test_float8_tensors_are_made_filled_and_padded_as_on_the_cpu(device, dtype):
+    def results(where):
+        strided = torch.ones(4, 3, dtype=dtype, device=where)
+        strided[:, 1].fill_(3.1)
+        made = [torch.full((3,), 2.7, dtype=dtype, device=where), torch.full_like(strided, float("nan"))]
+        return [*made, strided, strided.new_zeros(2), torch.cat([strided, strided]), strided[[2, 0]]]
+
+    for ours, theirs in zip(results(device), results("cpu"), strict=True):
+        assert torch.equal(ours.cpu().view(torch.uint8), theirs.view(torch.uint8))
