@@ -7,7 +7,7 @@
 #include "csrc/aten/factories.h"
 #include "csrc/aten/iterator.h"
 #include "csrc/aten/structured.h"
-#include "csrc/kernels/resample.h"
+#include "csrc/kernels/pad_inside.h"
 #include "csrc/runtime/stream.h"
 #include "generated/resample.h"
 

@@ -1,7 +1,7 @@
 // Interpolation: nearest, nearest-exact, linear, cubic, and the antialiased kinds, in one to three dimensions.
 //
 // Every kind is separable: along an axis each output is a short weighted sum of neighbouring inputs. Here the weights
-// of each axis are worked out on the host, with upstream's index arithmetic. The last two axes are applied together,
+// of each axis are worked out on the host (interpolation.h). The last two axes are applied together,
 // others one after the other, with what is between them in the compute type. The backward applies the transposed
 // weights. Nearest neighbours, forward, are copies.
 #include <ATen/native/UpSample.h>
@@ -9,11 +9,11 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "csrc/aten/factories.h"
+#include "csrc/aten/interpolation.h"
 #include "csrc/aten/iterator.h"
 #include "csrc/aten/structured.h"
 #include "csrc/kernels/resample.h"
@@ -24,122 +24,10 @@ namespace mybackend::aten {
 namespace {
 
 using at::Tensor;
-using Scale = std::optional<double>;
-
-enum class Kind { Nearest, NearestExact, Linear, Cubic, LinearAA, CubicAA };
-
-// output o = sum over t of weight[o][t] * input start[o] + t
-struct Axis {
-  int64_t in = 0, out = 0;
-  std::vector<int32_t> start;
-  std::vector<std::vector<double>> weight;
-
-  bool identity() const {
-    if (in != out) return false;
-    for (int64_t o = 0; o < out; o++)
-      if (start[o] != o || weight[o].size() != 1 || weight[o][0] != 1) return false;
-    return true;
-  }
-
-  Axis transposed() const {
-    Axis t{.in = out, .out = in, .start = std::vector<int32_t>(in, 0), .weight = std::vector<std::vector<double>>(in)};
-    for (int64_t o = 0; o < out; o++) {
-      for (size_t k = 0; k < weight[o].size(); k++) {
-        const int64_t i = start[o] + static_cast<int64_t>(k);
-        if (t.weight[i].empty()) t.start[i] = static_cast<int32_t>(o);
-        t.weight[i].resize(o - t.start[i] + 1, 0.0);
-        t.weight[i].back() += weight[o][k];
-      }
-    }
-    return t;
-  }
-
-  // Inputs [first, second) that outputs [begin, end) are made of.
-  std::pair<int32_t, int32_t> inputs(int64_t begin, int64_t end) const {
-    int32_t first = static_cast<int32_t>(in), last = 0;
-    for (int64_t o = begin; o < std::min(end, out); o++) {
-      if (weight[o].empty()) continue;
-      first = std::min(first, start[o]);
-      last = std::max(last, start[o] + static_cast<int32_t>(weight[o].size()));
-    }
-    return {std::min(first, last), last};
-  }
-};
-
-// Adds `w` to the weight of input i, which is kept inside the array.
-void add_tap(Axis& axis, int64_t o, int64_t i, double w) {
-  i = std::clamp<int64_t>(i, 0, axis.in - 1);
-  std::vector<double>& row = axis.weight[o];
-  if (row.empty()) axis.start[o] = static_cast<int32_t>(i);
-  const size_t at = static_cast<size_t>(i - axis.start[o]);
-  if (at >= row.size()) row.resize(at + 1, 0.0);
-  row[at] += w;
-}
-
-double triangle_filter(double x) {
-  return std::max(0.0, 1 - std::fabs(x));
-}
-
-double cubic_filter(double x) {
-  constexpr double a = -0.5;
-  x = std::fabs(x);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
-}
-
-// C is the type upstream computes indices in.
-template <class C>
-Axis axis_of(Kind kind, int64_t in, int64_t out, bool align_corners, Scale scale) {
-  using namespace at::native;
-  Axis axis{
-      .in = in, .out = out, .start = std::vector<int32_t>(out, 0), .weight = std::vector<std::vector<double>>(out)};
-  const bool nearest = kind == Kind::Nearest || kind == Kind::NearestExact;
-  const C ratio = nearest ? C(1) : area_pixel_compute_scale<C>(in, out, align_corners, scale);
-  for (int64_t o = 0; o < out; o++) {
-    switch (kind) {
-      case Kind::Nearest:
-        add_tap(axis, o, nearest_idx(o, in, out, scale), 1);
-        break;
-      case Kind::NearestExact:
-        add_tap(axis, o, nearest_exact_idx(o, in, out, scale), 1);
-        break;
-      case Kind::Linear: {
-        int64_t i0 = 0, i1 = 0;
-        C w0 = 0, w1 = 0;
-        compute_source_index_and_lambda<C, C>(i0, i1, w0, w1, ratio, o, in, out, align_corners);
-        add_tap(axis, o, i0, w0);
-        add_tap(axis, o, i1, w1);
-        break;
-      }
-      case Kind::Cubic: {
-        const C real = area_pixel_compute_source_index<C>(ratio, o, align_corners, true);
-        int64_t i = 0;
-        C t = 0, w[4];
-        guard_index_and_lambda(real, in, i, t);
-        get_cubic_upsample_coefficients<C>(w, t);
-        for (int64_t k = 0; k < 4; k++) add_tap(axis, o, i + k - 1, w[k]);
-        break;
-      }
-      default: {
-        const bool cubic = kind == Kind::CubicAA;
-        const double half = cubic ? 2 : 1, wide = std::max<double>(ratio, 1);
-        const double center = ratio * (o + 0.5), support = half * wide;
-        const int64_t begin = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-        const int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), in);
-        double total = 0;
-        std::vector<double> w;
-        for (int64_t i = begin; i < end; i++) {
-          const double x = (i - center + 0.5) / wide;
-          w.push_back(cubic ? cubic_filter(x) : triangle_filter(x));
-          total += w.back();
-        }
-        for (int64_t i = begin; i < end; i++) add_tap(axis, o, i, total == 0 ? w[i - begin] : w[i - begin] / total);
-      }
-    }
-  }
-  return axis;
-}
-
+using interpolation::Axis;
+using interpolation::axis_of;
+using interpolation::Kind;
+using interpolation::Scale;
 // The tables of a launch, in one piece of device memory.
 template <class C>
 class Tables {

@@ -1,5 +1,4 @@
-// Entry points of resample.cu: interpolation along one or two axes, nearest neighbours, and pads that repeat what is
-// inside.
+// Entry points of resample.cu: interpolation along one or two axes, and nearest neighbours.
 #pragma once
 
 #include "csrc/device/kernel.h"
@@ -54,18 +53,5 @@ struct ResampleCopy {
   int64_t repeat;
 };
 MB_DECLARE_KERNEL(resample_copy, void(Stream stream, const ResampleCopy& resample));
-
-// The last `dims` dimensions of contiguous (planes, in) become (planes, out); `before` elements are added (or,
-// negative, cut off) at the beginning of each. Sizes are innermost first.
-struct Pad {
-  const char* in;  // backward: the gradient of the output
-  char* out;       // backward: the gradient of the input
-  DType dtype;
-  int64_t planes;
-  int64_t in_size[3], out_size[3], before[3];  // of the forward; unused dimensions are 1, 1, 0
-  bool reflect;                                // else the border is repeated
-};
-MB_DECLARE_KERNEL(pad_inside, void(Stream stream, const Pad& pad));
-MB_DECLARE_KERNEL(pad_inside_backward, void(Stream stream, const Pad& pad));
 
 }  // namespace mybackend::kernels

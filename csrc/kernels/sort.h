@@ -1,4 +1,4 @@
-// Entry points of sort.cu and search.cu.
+// Entry points of sort.cu, topk.cu and search.cu.
 //
 // Rows are contiguous. Sorts are stable in both directions; NaN counts as greater than every number.
 #pragma once
