@@ -1,10 +1,7 @@
-// Softmax, norms, embeddings, losses and attention on real threads: any number of them gives the one-thread answer up
-// to rounding, silently under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
-#include <algorithm>
-#include <cmath>
+// Softmax, norms, embeddings, likelihood and attention on real threads: any number of them gives the one-thread answer
+// up to rounding, silently under ThreadSanitizer. Built with MB_TEST_THREADS, as are the kernels linked in.
 #include <vector>
 
-#include "csrc/device/portable.h"
 #include "csrc/kernels/attention.h"
 #include "csrc/kernels/channel_norm.h"
 #include "csrc/kernels/embedding.h"
@@ -12,41 +9,17 @@
 #include "csrc/kernels/nll_loss.h"
 #include "csrc/kernels/softmax.h"
 #include "test/cpp/check.h"
+#include "test/cpp/kernels/agreement.h"
 #include "test/cpp/linked_kernels.h"
 
 using namespace mybackend;
 
 namespace {
 
-using Floats = std::vector<float>;
-constexpr int kThreads[] = {3, 32};
+using test::agrees_for_all_threads;
+using test::Floats;
+using test::numbers;
 const bool linked = (test::use_linked_kernels(), true);
-
-Floats numbers(int64_t count, int seed = 13) {
-  Floats values;
-  for (int64_t i = 0; i < count; i++) values.push_back(float((i * 7919 + seed) % 1009 - 500) / 250.0f);
-  return values;
-}
-
-bool close(const Floats& a, const Floats& b) {
-  for (size_t i = 0; i < a.size(); i++)
-    if (!(std::fabs(a[i] - b[i]) <= 1e-4f * (1 + std::fabs(b[i])))) return false;
-  return a.size() == b.size();
-}
-
-// `run` fills one array of `size` elements.
-template <class Run>
-void agrees_for_all_threads(int64_t size, Run run) {
-  Floats expected(size_t(size), -1.0f);
-  device::test_threads = 1;
-  run(expected.data());
-  for (int threads : kThreads) {
-    Floats result(size_t(size), -1.0f);
-    device::test_threads = threads;
-    run(result.data());
-    CHECK(close(result, expected));
-  }
-}
 
 TEST_CASE("softmax and its gradient agree along rows and across strips") {
   for (const auto shape : {kernels::SoftmaxShape{5, 70, 1}, kernels::SoftmaxShape{2, 9, 200}}) {
