@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,13 +100,10 @@ class Case:
         return f"{self.name}-{str(self.dtype).removeprefix('torch.')}"
 
 
-def cases(dtypes: tuple[torch.dtype, ...], names: frozenset[str] | None = None) -> Iterator[Case]:
+def cases(dtypes: tuple[torch.dtype, ...], names: frozenset[str] | None = None) -> list[Case]:
     """Every OpInfo (or those called `names`) with each of `dtypes` that the CPU supports."""
-    for op in op_db:
-        for dtype in dtypes:
-            case = Case(op, dtype)
-            if (names is None or case.name in names) and dtype in op.supported_dtypes("cpu"):
-                yield case
+    every = [Case(op, dtype) for op in op_db for dtype in dtypes if dtype in op.supported_dtypes("cpu")]
+    return [case for case in every if names is None or case.name in names]
 
 
 def _samples(case: Case, limit: int, requires_grad: bool) -> list[SampleInput]:

@@ -23,12 +23,14 @@ SLICE = 13
 
 
 def listed():
-    cases = list(opinfo.cases(DTYPES if FULL else DTYPES[:1]))
-    pairs = [(case, shapes) for case in cases for shapes in ("static", "dynamic")]
-    for case, shapes in pairs if FULL else pairs[::SLICE]:
+    def parameter(case, shapes):
         reason = GAPS.get(case.name, {}).get(str(case.dtype).removeprefix("torch."))
         marks = [pytest.mark.xfail(reason=reason, strict=not FULL)] if reason else []
-        yield pytest.param(case, shapes, id=f"{case}-{shapes}", marks=marks)
+        return pytest.param(case, shapes, id=f"{case}-{shapes}", marks=marks)
+
+    cases = opinfo.cases(DTYPES if FULL else DTYPES[:1])
+    pairs = [(case, shapes) for case in cases for shapes in ("static", "dynamic")]
+    return [parameter(*pair) for pair in (pairs if FULL else pairs[::SLICE])]
 
 
 @pytest.mark.parametrize(("case", "shapes"), listed())

@@ -21,10 +21,13 @@ OTHERS = (torch.float64, torch.float16, torch.int8, torch.uint8, torch.int16, to
 
 def listed(check, cases):
     """Cases as pytest's parameters; those in GAPS have to fail. Another slice of samples may miss what is wrong."""
-    for case in cases:
+
+    def parameter(case):
         reason = GAPS.get((case.name, check or str(case.dtype).removeprefix("torch.")))
         marks = [pytest.mark.xfail(reason=reason, strict=not FULL)] if reason else []
-        yield pytest.param(case, id=str(case), marks=marks)
+        return pytest.param(case, id=str(case), marks=marks)
+
+    return [parameter(case) for case in cases]
 
 
 def one_dtype(*order):
