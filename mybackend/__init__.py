@@ -4,7 +4,7 @@
 The name `_autoload` must exist before torch is imported here: torch then calls it in the middle of this file.
 
 A failure is raised to who imported mybackend, but never to who imported torch: they get a warning and a torch without
-the device. `import mybackend` then raises the reason, and raises it again each time: torch cannot be rid of half a device.
+the device. `import mybackend` then raises the reason, each time it is tried: torch cannot be rid of half a device.
 """
 
 import sys as _sys
