@@ -226,6 +226,10 @@ class Kernel(SIMDKernel):
 
     # -- the whole
 
+    def extents(self) -> list[Any]:
+        """The ranges whose sizes are parameters of the kernel, or constants in it."""
+        return [tree for tree in self.range_trees if not tree.is_reduction or self.features.is_reduction()]
+
     def codegen_kernel(self, name: str = "KERNEL_NAME") -> str:
         self.codegen_body()
         body = emit(self)

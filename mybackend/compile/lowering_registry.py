@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["expression", "install", "pointwise", "register_lowering", "version"]
+__all__ = ["expression", "install", "overloads_of", "pointwise", "register_lowering", "source_of", "version"]
 
 _lowerings: dict[torch._ops.OpOverload, Callable[..., Any]] = {}
 _installed = False
@@ -30,7 +30,7 @@ def register_lowering(operator: Any, lowering: Callable[..., Any] | None = None)
     """
     if lowering is None:
         return lambda function: register_lowering(operator, function)
-    for overload in _overloads(operator):
+    for overload in overloads_of(operator, "register_lowering()"):
         _lowerings[overload] = lowering
         if _installed:
             _install_one(overload, lowering)
@@ -100,7 +100,7 @@ def version() -> str:
     digest = hashlib.sha256()
     for overload, lowering in sorted(_lowerings.items(), key=lambda item: str(item[0])):
         digest.update(str(overload).encode())
-        digest.update(_source(lowering).encode())
+        digest.update(source_of(lowering).encode())
     return digest.hexdigest()
 
 
@@ -112,15 +112,16 @@ def install() -> None:
         _install_one(overload, lowering)
 
 
-def _overloads(operator: Any) -> list[torch._ops.OpOverload]:
+def overloads_of(operator: Any, caller: str) -> list[torch._ops.OpOverload]:
     if isinstance(operator, torch._ops.OpOverload):
         return [operator]
     if isinstance(operator, torch._ops.OpOverloadPacket):
         return [getattr(operator, name) for name in operator.overloads()]
-    raise TypeError(f"register_lowering(): expected an operator (torch.ops.namespace.name), got {operator!r}")
+    raise TypeError(f"{caller}: expected an operator (torch.ops.namespace.name), got {operator!r}")
 
 
-def _source(lowering: Callable[..., Any]) -> str:
+def source_of(lowering: Callable[..., Any]) -> str:
+    """What identifies a lowering, or a function that takes part in one."""
     lowering = getattr(lowering, "source", lowering)
     if isinstance(lowering, str):
         return lowering

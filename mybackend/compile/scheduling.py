@@ -1,4 +1,4 @@
-"""What Inductor's scheduler asks of the backend: features, tiling, and the definition of a kernel."""
+"""What Inductor's scheduler asks of the backend: features, tiling, templates, and the definition of a kernel."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ class Scheduling(SIMDScheduling):
     ) -> tuple[Any, Any]:
         """One range of items and one of the reduction; loops.py cuts them into rows."""
         return cls.create_tiling([numel], [reduction_numel]), None
+
+    def codegen_template(self, template_node: Any, epilogue_nodes: Any, prologue_nodes: Any, **options: Any) -> None:
+        """A template's kernel, with the nodes after it that the scheduler has fused."""
+        assert not prologue_nodes, "mybackend.compile: nothing is fused before a template"
+        nodes = [template_node, *epilogue_nodes]
+        kernel = template_node.node.kernel(epilogue_nodes)
+        source = kernel.generate(epilogue_nodes)
+        with V.set_kernel_handler(kernel):
+            for node in nodes:
+                node.mark_run()
+            name = self.define_kernel(source, nodes, kernel)
+            self.codegen_comment(nodes)
+            kernel.call_kernel(name, template_node.node)
+        V.graph.removed_buffers |= kernel.removed_buffers
+        self.free_buffers_in_scheduler()
 
     def define_kernel(self, src_code: str, node_schedule: Any, kernel: Any) -> str:
         wrapper = V.graph.wrapper_code

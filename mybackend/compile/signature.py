@@ -31,10 +31,6 @@ class Parameter:
         return f"slots[{position}].{'integer' if self.kind == 'i' else 'real'}"
 
 
-def _extents(kernel: Any) -> list[Any]:
-    return [tree for tree in kernel.range_trees if not tree.is_reduction or kernel.features.is_reduction()]
-
-
 def _is_static(size: Any) -> bool:
     return isinstance(size, (int, sympy.Integer))
 
@@ -43,7 +39,7 @@ class Signature:
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
         self.parameters = [*_arguments(kernel)]
-        self.extents = _extents(kernel)
+        self.extents = kernel.extents()
         for tree in self.extents:
             if not _is_static(tree.numel):
                 self.parameters.append(Parameter("mb_i64", f"{tree.prefix}extent", "i"))
@@ -118,7 +114,7 @@ def call_arguments(kernel: Any, name: str) -> tuple[list[Any], list[Any]]:
     """The arguments of a call in the order of the parameters, and their types."""
     _, arguments, _, types = kernel.args.python_argdefs()
     arguments, types = list(arguments), list(types)
-    for tree in _extents(kernel):
+    for tree in kernel.extents():
         if _is_static(tree.numel):
             continue
         symbolic = isinstance(tree.numel, sympy.Symbol)

@@ -9,6 +9,7 @@
 #define MB_KERNEL extern "C" __global__ void
 #define MB_SPAN
 #define MB_SIMD(...)
+#define MB_INLINE_LAMBDA
 #else
 #define MB_GPU 0
 #define MB_FN static inline __attribute__((always_inline))
@@ -18,6 +19,7 @@
 #define MB_TEXT(...) #__VA_ARGS__
 #define MB_PRAGMA(...) _Pragma(MB_TEXT(__VA_ARGS__))
 #define MB_SIMD(...) MB_PRAGMA(omp simd __VA_ARGS__)
+#define MB_INLINE_LAMBDA __attribute__((always_inline))
 #endif
 
 typedef long long mb_i64;
