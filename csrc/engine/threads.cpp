@@ -56,6 +56,7 @@ void run_on_another_thread(const std::function<void()>& work, Interrupt& interru
   const ThreadState& caller = this_thread();
   core::Scheduler& threads = scheduler();
   const uint32_t seat = core::Scheduler::held();
+  const core::Scheduler::Away away(threads);
   threads.sit(core::Scheduler::kCpu, nullptr);  // who waits holds no seat
   pool().run([&, depth = caller.depth, shared = caller.interrupt] {
     ThreadState& thread = this_thread();

@@ -239,20 +239,88 @@ def test_with_multithreading_off_every_node_runs_on_the_callers_thread():
     assert unique(x.grad) == unique(y.grad) == [1]
 
 
+def meeting(first: str, second: str):
+    """A scalar on the CPU over a node on each of two devices, which wait in their backwards for each other."""
+    barrier, threads = threading.Barrier(2, timeout=20), {}
+
+    def meet(grad):
+        barrier.wait()
+        threads[str(grad.device)] = threading.get_native_id()
+
+    x, y = value(first), value(second)
+    return (Call.apply(x * 2.0, meet).cpu() + Call.apply(y * 3.0, meet).cpu()).sum(), (x, y), threads
+
+
+def test_nodes_of_two_devices_run_at_once():
+    for turn in range(10):
+        loss, (x, y), threads = meeting("mybackend:0", "mybackend:1")
+        loss.backward()
+        assert len(set(threads.values())) == 2, f"turn {turn}"
+        assert unique(x.grad) == [2] and unique(y.grad) == [3]
+
+
+@pytest.mark.parametrize("place", ["cpu", "mybackend:0"])
+def test_nodes_of_two_devices_run_at_once_in_a_nested_backward(place):
+    """A device's node that calls it makes that device's worker its owner, who also runs nodes of the CPU."""
+    seen = []
+
+    def node(grad):
+        with torch.enable_grad():
+            loss, leaves, threads = meeting("mybackend:0", "mybackend:1")
+            loss.backward()
+        seen.append((len(set(threads.values())), [unique(leaf.grad) for leaf in leaves]))
+
+    for _ in range(5):
+        x, y = value("mybackend:0"), value("mybackend:1")
+        outer = Call.apply((x * 1.0).to(place), node)
+        (outer.cpu() + y.cpu()).sum().backward()
+    assert seen == [(2, [[2], [3]])] * 5
+
+
+def test_backwards_over_both_devices_nest_to_a_great_depth():
+    """Every 61 levels they go on in another thread, while a device's worker waits for them inside of a node."""
+    reached = []
+
+    def level(depth):
+        def node(grad):
+            if depth:
+                with torch.enable_grad():
+                    level(depth - 1)
+            else:
+                reached.append(grad.device.index)
+
+        x, y = (torch.ones(2, device=f"mybackend:{index}", requires_grad=True) for index in range(2))
+        inner = Call.apply((x, y)[depth % 2] * 1.0, node)
+        (inner.cpu() + (y, x)[depth % 2].cpu()).sum().backward()
+
+    level(130)
+    assert reached == [0]
+
+
 def test_workers_are_started_when_needed_and_are_named(engine):
     code = """
-x = torch.ones(4, device="mybackend:0", requires_grad=True)
-y = torch.ones(4, device="mybackend:1", requires_grad=True)
-with torch.autograd.set_multithreading_enabled(False):
-    (x.cpu() * y.cpu()).sum().backward()
-print(sorted(name for name in native_threads() if "autograd" in name))
+def both():
+    barrier, names = threading.Barrier(2, timeout=20), {}
+    def meet(grad):
+        barrier.wait()
+        with open(f"/proc/self/task/{threading.get_native_id()}/comm") as file:
+            names[grad.device.index] = file.read().strip()
+    x, y = (torch.ones(4, device=f"mybackend:{index}", requires_grad=True) for index in range(2))
+    return Call.apply(x * 2, meet).cpu() * Call.apply(y * 2, meet).cpu(), names
+def workers():
+    return sorted(name for name in native_threads() if "autograd" in name)
+
+x = torch.ones(4, device="mybackend:1", requires_grad=True)
+(x * 2).cpu().sum().backward()
+print(workers())
 for _ in range(3):
-    (x.cpu() * y.cpu()).sum().backward()
-print(sorted({name.rstrip("0123456789") for name in native_threads() if "autograd" in name}))
+    product, names = both()
+    product.sum().backward()
+    print(sorted(names.items()), workers())
 """
-    without, with_threads = output(code, engine)
-    assert without == "[]"
-    assert with_threads in ("[]", "['mb_autograd_']"), "the calling thread may have run all by itself"
+    alone, *with_both = output(code, engine)
+    assert alone == "[]"
+    assert with_both == ["[(0, 'mb_autograd_0'), (1, 'mb_autograd_1')] ['mb_autograd_0', 'mb_autograd_1']"] * 3
 
 
 def test_a_child_forked_after_device_backwards_has_workers_of_its_own(engine):

@@ -14,6 +14,7 @@ constexpr uint32_t kNodesBeforeYield = 32;
 
 thread_local uint32_t Scheduler::held_ = kCpu;
 thread_local uint32_t Scheduler::since_taken_ = 0;
+thread_local uint32_t Scheduler::serves_ = kCpu;
 
 Scheduler::Scheduler(Threads threads) : state_(new State), threads_(std::move(threads)) {}
 
@@ -122,7 +123,7 @@ void Scheduler::call_for_help(State& state, Job& job, uint32_t lane) {
     });
     return;
   }
-  if (held_ == lane) return;  // this thread looks for its next node before it gives up the seat
+  if (serves_ == lane) return;  // this thread looks for its next node when it has run this one
   Lane& wanted = state.lanes[lane];
   if (!wanted.has_worker) {
     wanted.has_worker = true;
@@ -135,6 +136,7 @@ void Scheduler::call_for_help(State& state, Job& job, uint32_t lane) {
 void Scheduler::work(Job& job, const Poll& poll) {
   State& state = *state_;
   const uint32_t outer = held_;
+  const Away away(*this);
   Lock lock(state.mutex);
   while (job.queued + job.running + job.helpers != 0) {
     if (run_best(state, lock, job, 0, kLanes - 1)) continue;
@@ -180,11 +182,11 @@ void Scheduler::fail(State&, Lock& lock, Job& job) {
   job.changed.notify_all();
 }
 
-// Runs the job's best node among lanes whose seat this thread has or may take at once.
+// Runs the job's best node among lanes that its owner serves and whose seat this thread has or may take at once.
 bool Scheduler::run_best(State& state, Lock& lock, Job& job, uint32_t first_lane, uint32_t last_lane) {
   uint32_t best = kLanes;
   for (uint32_t lane = first_lane; lane <= last_lane; ++lane) {
-    if (job.ready[lane].empty() || !can_take(state, lane)) continue;
+    if (job.ready[lane].empty() || !owner_serves(state, lane) || !can_take(state, lane)) continue;
     if (lane == kCpu && job.cpu_running >= job.cpu_limit) continue;
     if (best == kLanes || job.ready[best].top() < job.ready[lane].top()) best = lane;
   }
@@ -229,6 +231,7 @@ Scheduler::Job* Scheduler::best_job(const State& state, uint32_t lane) {
 }
 
 void Scheduler::serve_lane(State& state, uint32_t lane) {
+  serves_ = lane;
   Lock lock(state.mutex);
   for (;;) {
     if (best_job(state, lane) == nullptr) {

@@ -4,9 +4,10 @@
 //   holds it runs nodes there, so that the nodes of one device never run at the same time.
 // Solo.   A backward that one thread can serve alone (at most one accelerator) keeps its ready nodes to itself and
 //   only asks for seats: sit().
-// Shared. Otherwise the ready nodes are queued here, by job and lane. The owner, which called backward, runs any of its
-//   own nodes whose lane is free; each accelerator has a worker thread, started when a node is first queued for it,
-//   which runs nodes of all jobs; helpers, up to the job's limit, run its CPU nodes.
+// Shared. Otherwise the ready nodes are queued here, by job and lane. Each accelerator has a worker thread, started for
+//   the first node that is queued for it, which runs nodes of all jobs. The owner, which called backward, runs CPU
+//   nodes, with helpers up to the job's limit. While a worker is away, since the node that it runs waits for a backward
+//   of its own, the owners of that and of all other jobs run the lane's nodes.
 //
 // Invariants, tested by number in test/cpp/engine/scheduler.cpp:
 //   S1  a thread holds at most one seat
@@ -14,6 +15,8 @@
 //   S3  work() returns when no node of the job is queued or runs and no helper is inside of it
 //   S4  after a failure the job's queued nodes never run
 //   S5  seats are given in the order in which they were asked for
+//   S6  nodes that are ready on different lanes run at once: the owner is not inside of a device's node while the
+//       device's worker could be
 // S1 and S2 exclude deadlock between backwards that nest on each other's devices: whoever waits owns nothing.
 //
 // Locks.  One mutex guards all of it. It is never held while a node runs, nor while a job's methods are called.
@@ -92,6 +95,10 @@ class Scheduler {
   // The lane whose seat this thread holds, kCpu if none.
   static uint32_t held() { return held_; }
 
+  // For who waits, inside of a node, until other threads have run nodes: the lane whose worker this thread may be is
+  // meanwhile served by others. Made before the thread gives up its seat.
+  class Away;
+
   void forget_threads();
   size_t workers() const;
 
@@ -99,6 +106,7 @@ class Scheduler {
   struct Lane {
     bool taken = false;
     bool has_worker = false;
+    uint32_t away = 0;                // waits, one inside of the other, of the worker inside of a node
     std::deque<const void*> waiters;  // in the order of asking; the first takes the seat when it is free
     std::condition_variable free;     // for the waiters
     std::condition_variable work;     // for the worker
@@ -116,6 +124,7 @@ class Scheduler {
   void take(State& state, Lock& lock, uint32_t lane, const Poll& poll);
   void release(State& state);
   bool can_take(const State& state, uint32_t lane) const;
+  bool owner_serves(const State& state, uint32_t lane) const { return lane == kCpu || state.lanes[lane].away != 0; }
   bool run_best(State& state, Lock& lock, Job& job, uint32_t first_lane, uint32_t last_lane);
   void run_node(State& state, Lock& lock, Job& job, uint32_t lane);
   void fail(State& state, Lock& lock, Job& job);
@@ -126,8 +135,25 @@ class Scheduler {
 
   static thread_local uint32_t held_;
   static thread_local uint32_t since_taken_;  // nodes run since this thread took the seat
+  static thread_local uint32_t serves_;       // the lane whose worker this thread is, kCpu if none
   std::atomic<State*> state_;                 // never freed: a thread may wait in it while the process ends or forks
   const Threads threads_;
+};
+
+class Scheduler::Away {
+ public:
+  explicit Away(Scheduler& scheduler) : state_(*scheduler.state_) { count(1); }
+  ~Away() { count(-1); }
+  Away(const Away&) = delete;
+  Away& operator=(const Away&) = delete;
+
+ private:
+  void count(int32_t change) {
+    if (serves_ == kCpu) return;
+    const Lock lock(state_.mutex);
+    state_.lanes[serves_].away += change;
+  }
+  State& state_;
 };
 
 }  // namespace mybackend::engine::core

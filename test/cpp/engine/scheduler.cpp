@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -157,6 +158,54 @@ TEST_CASE("S5 a seat passes between threads that sit on one lane alone") {
   for (auto& thread : threads) thread.join();
   CHECK_EQ(turns.load(), 2000);
   CHECK(!crowded);
+}
+
+TEST_CASE("S6 nodes of two lanes run at once, though the CPU node that makes the second ready comes after the first") {
+  // root -> {lane 1, CPU -> lane 2}: with the owner inside of the first, nobody would run the CPU node.
+  std::vector<std::unique_ptr<test::FakeNode>> nodes;
+  for (uint64_t sequence = 0; sequence < 4; ++sequence) {
+    nodes.push_back(std::make_unique<test::FakeNode>());
+    nodes.back()->sequence = sequence;
+  }
+  nodes[0]->lane = 2;
+  nodes[1]->edges = {{nodes[0].get(), 0}};
+  nodes[2]->lane = 1;
+  nodes[3]->edges = {{nodes[2].get(), 0}, {nodes[1].get(), 0}};
+  for (int turn = 0; turn < 20; ++turn) {
+    scheduler().forget_threads();  // a worker that has yet to start is slower than the owner
+    FakeJob job(nodes);
+    std::atomic<int> inside{0};
+    std::atomic<bool> apart{false};
+    job.inside = [&](uint32_t index) {
+      if (job.plan.entries[index].node->lane == Scheduler::kCpu) return;
+      ++inside;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+      while (inside != 2 && !apart) {
+        if (std::chrono::steady_clock::now() > until) apart = true;
+        std::this_thread::yield();
+      }
+    };
+    job.start();
+    CHECK(!apart);
+    if (apart) break;
+  }
+}
+
+TEST_CASE("S6 a lane is served while its worker waits for a backward on another thread") {
+  std::vector<std::unique_ptr<test::FakeNode>> nodes;
+  nodes.push_back(std::make_unique<test::FakeNode>());
+  nodes[0]->lane = 1;
+  FakeJob outer(nodes), inner(nodes, 1);
+  outer.inside = [&](uint32_t) {
+    const Scheduler::Away away(scheduler());
+    const uint32_t seat = Scheduler::held();
+    scheduler().sit(Scheduler::kCpu, nullptr);
+    std::thread([&] { inner.start(); }).join();
+    scheduler().sit(seat, nullptr);
+  };
+  outer.start();
+  CHECK_EQ(outer.ran.load(), 1u);
+  CHECK_EQ(inner.ran.load(), 1u);
 }
 
 TEST_CASE("who waits for a seat can be called away, and then holds none") {
