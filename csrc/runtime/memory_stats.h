@@ -10,6 +10,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace mybackend::runtime {
@@ -18,24 +19,24 @@ class Quantity {
  public:
   void add(bool small, int64_t amount) {
     PerPool& pool = pool_[small];
-    pool.current += amount;
+    const int64_t now = change(small, amount);
     pool.allocated += amount;
-    pool.peak = std::max(pool.peak, pool.current);
+    pool.peak = std::max(pool.peak, now);
     peak_ = std::max(peak_, current());
   }
-  void subtract(bool small, int64_t amount) { pool_[small].current -= amount; }
+  void subtract(bool small, int64_t amount) { change(small, -amount); }
 
-  int64_t current() const { return pool_[0].current + pool_[1].current; }
-  int64_t current(bool small) const { return pool_[small].current; }
+  int64_t current() const { return current(false) + current(true); }
+  int64_t current(bool small) const { return pool_[small].current.load(std::memory_order_relaxed); }
 
   void reset_peak() {
-    for (PerPool& pool : pool_) pool.peak = pool.current;
+    for (const bool small : {false, true}) pool_[small].peak = current(small);
     peak_ = current();
   }
   void reset_accumulated() {
-    for (PerPool& pool : pool_) {
-      pool.allocated = 0;
-      pool.base = pool.current;
+    for (const bool small : {false, true}) {
+      pool_[small].allocated = 0;
+      pool_[small].base = current(small);
     }
   }
 
@@ -44,10 +45,10 @@ class Quantity {
     for (const bool small : {false, true}) {
       c10::CachingAllocator::Stat& stat = stats[small ? kSmall : kLarge];
       const PerPool& pool = pool_[small];
-      stat.current = pool.current;
+      stat.current = current(small);
       stat.peak = pool.peak;
       stat.allocated = pool.allocated;
-      stat.freed = pool.allocated - (pool.current - pool.base);
+      stat.freed = pool.allocated - (stat.current - pool.base);
     }
     c10::CachingAllocator::Stat& all = stats[kAll];
     all.current = current();
@@ -62,8 +63,15 @@ class Quantity {
   static constexpr size_t kLarge = static_cast<size_t>(c10::CachingAllocator::StatType::LARGE_POOL);
 
  private:
+  // One thread at a time changes it, under the cache's lock, so no read-modify-write is needed.
+  int64_t change(bool small, int64_t by) {
+    const int64_t now = current(small) + by;
+    pool_[small].current.store(now, std::memory_order_relaxed);
+    return now;
+  }
+
   struct PerPool {
-    int64_t current = 0;
+    std::atomic<int64_t> current{0};  // also read without the lock
     int64_t peak = 0;
     int64_t allocated = 0;
     int64_t base = 0;
