@@ -164,7 +164,8 @@ Tensor multilabel_margin_loss_backward(const Tensor& grad_output, const Tensor& 
   if (labels.args.rows == 0) return grad_in;
   TORCH_CHECK(is_target.sizes() == target.sizes() && is_target.scalar_type() == self.scalar_type(),
               "inconsistent is_target size: ", is_target.sizes(), " for target of size: ", target.sizes());
-  const LossGradient grad(grad_output, self, self.dim() <= 1 ? at::Reduction::Sum : reduction, labels.args.rows);
+  const LossGradient grad(grad_output, self, self.dim() <= 1 ? int64_t(at::Reduction::Sum) : reduction,
+                          labels.args.rows);
   const Tensor mask = is_target.contiguous();
   kernels::multilabel_margin_loss_backward(
       stream_of(self), labels.args, mask.const_data_ptr(), grad.data.const_data_ptr(), grad.stride,
