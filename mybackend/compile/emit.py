@@ -26,8 +26,8 @@ __all__ = ["Form", "emit"]
 
 V: Any = virtualized
 
-DEFINED = re.compile(r"^\s*(?:const )?(\w+) (tmp\d+) =", re.MULTILINE)
-USED = re.compile(r"\btmp\d+\b")
+DEFINED = re.compile(r"^\s*(?:const )?(\w+) ((?:tmp|index)\d+) =", re.MULTILINE)
+USED = re.compile(r"\b(?:tmp|index)\d+\b")
 TOKEN = re.compile(r"\$(\w+)\$")
 
 # Terms that a lane adds up before the total is added to the whole's.
@@ -50,6 +50,8 @@ def emit(kernel: Any) -> str:
     kernel.form = _choose(kernel)
     writer = {Form.ELEMENTS: _elements, Form.ROWS: _rows, Form.LANES: _lanes}[kernel.form]
     code = IndentedBuffer()
+    for text, name in kernel.structs.items():
+        code.splice(text.replace("STRUCT", name))
     writer(kernel, code)
     return str(code.getvalue())
 
@@ -59,7 +61,7 @@ def _choose(kernel: Any) -> Form:
         return Form.ELEMENTS
     sizevars = V.graph.sizevars
     items = sizevars.optimization_hint(kernel.features.numel, fallback=1)
-    if items == 1 or any(segment.serial for segment in kernel.segments):
+    if items == 1:
         return Form.ROWS
     length = sizevars.optimization_hint(kernel.features.reduction_numel, fallback=1 << 20)
     if length <= SHORT_REDUCTION and items >= MANY_ITEMS:
@@ -117,6 +119,14 @@ def _block(code: IndentedBuffer, *parts: Any) -> None:
 # -- elements
 
 
+def _written(kernel: Any) -> set[str]:
+    """Pointers to memory that the kernel writes, by whatever name."""
+    definitions, arguments, _, _ = kernel.args.python_argdefs()
+    named = [(definition.name, argument) for definition, argument in zip(definitions, arguments, strict=True)]
+    written = {argument for name, argument in named if name.startswith(("in_out", "out"))}
+    return {name for name, argument in named if argument in written}
+
+
 def _elements(kernel: Any, code: IndentedBuffer) -> None:
     walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
     rows = "MB_SQUARE_ROWS" if walk.crosses(kernel.accesses) else "MB_ROWS"
@@ -127,11 +137,9 @@ def _elements(kernel: Any, code: IndentedBuffer) -> None:
             _declare_checks(code, segment)
             lines = _resolve(segment.lines.getvalue(), {"once": ""}).splitlines()
             checks = segment.checks
-            if walk.row_length is not None and not kernel.mutations:
-                written = {d.name for d in kernel.args.python_argdefs()[0] if d.name.startswith(("in_out", "out"))}
-                names = {walk.column, walk.flat, *(str(e.name) for e in walk.entries if not walk.is_row(e))}
-                row, lines, checks = hoist(lines, names, checks, written)
-                code.writelines(row)
+            names = {walk.column, walk.flat, *(str(e.name) for e in walk.entries if not walk.is_row(e))}
+            row, lines, checks = hoist(lines, names, checks, _written(kernel))
+            code.writelines(row)
             clauses = " ".join(f"reduction(max : {check.name})" for check in checks)
             code.writelines([f"MB_SIMD({clauses})", f"MB_COLUMNS({walk.column}, p) {{"])
             _block(code, walk.column_lines("p.row"), lines)
@@ -158,7 +166,7 @@ def _rows(kernel: Any, code: IndentedBuffer) -> None:
 
 
 def _row_loop(kernel: Any, code: IndentedBuffer, segment: Segment) -> None:
-    accumulators = [a for r in segment.reductions for a in r.accumulators]
+    accumulators = segment.accumulators
     if segment.in_lanes:
         values = {a.name: f"{a.name}[lane]" for a in accumulators}
         for a in accumulators:
@@ -170,7 +178,10 @@ def _row_loop(kernel: Any, code: IndentedBuffer, segment: Segment) -> None:
     else:
         values = {}
         code.writelines([f"{a.type} {a.name} = {a.initial};" for a in accumulators])
-    _loop_over_reduction(kernel, code, segment, _resolve(segment.lines.getvalue(), values))
+    if segment.scans:
+        _rounds(kernel, code, segment, values)
+    else:
+        _loop_over_reduction(kernel, code, segment, _resolve(segment.lines.getvalue(), values))
     for r in segment.reductions:
         if r.preamble is not None:
             code.writeline(r.preamble)
@@ -209,6 +220,44 @@ def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, li
         code.writeline("}")
 
 
+def _rounds(kernel: Any, code: IndentedBuffer, segment: Segment, values: dict[str, str]) -> None:
+    """A loop with scans: in each round, stages over its lanes with the scans between them."""
+    walk = Walk(kernel, _tree(kernel, is_loop=True), segment.entries)
+    stages = _stages(segment, values)
+    carried = _carried(stages)
+    for scan in segment.scans:
+        code.writelines([f"{scan.struct} {scan.name}_carry{{}};", f"bool {scan.name}_started = false;"])
+    code.writeline(f"MB_ROUNDS(q, {walk.tree.prefix}numel, {walk.length_text()}) {{")
+    with code.indent():
+        code.writelines(walk.row_lines("q.row"))
+        code.writelines([f"{of} {name}_lanes[MB_LANES];" for name, of in carried.items()])
+        code.writelines([f"{scan.struct} {scan.name}_lanes[MB_LANES];" for scan in segment.scans])
+        columns = [f"const mb_index {walk.column} = q.first + lane;", *walk.column_lines("q.row")]
+        for number, stage in enumerate(stages):
+            _over_lanes(code, stage, columns, carried, "q")
+            if number < len(segment.scans):
+                name = segment.scans[number].name
+                code.writeline(f"mb_scan({name}_lanes, q.count, {name}_carry, {name}_started);")
+    code.writeline("}")
+
+
+def _stages(segment: Segment, values: dict[str, str]) -> list[Piece]:
+    """The loop's lines, cut at its scans."""
+    left = segment.lines.getvalue()
+    clauses = segment.clauses(scalars=not segment.in_lanes)
+    known: dict[str, str] = {}
+    stages = []
+    for scan in (*segment.scans, None):
+        text = left
+        if scan is not None:
+            text, left = left.split(f"{scan.marker}\n", 1)
+            text += f"{scan.name}_lanes[lane] = {scan.value};\n"
+        used = [known[name] for name in dict.fromkeys(USED.findall(text)) if name in known]
+        stages.append(Piece(_resolve("\n".join([*used, text]), values), clauses=clauses))
+        known |= {} if scan is None else scan.result_lines()
+    return stages
+
+
 # -- lanes
 
 
@@ -235,7 +284,7 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
     with code.indent():
         code.writelines(walk.row_lines("p.row"))
         for segment in kernel.segments:
-            for a in (a for r in segment.reductions for a in r.accumulators):
+            for a in (*segment.accumulators, *(carry for scan in segment.scans for carry in scan.carries)):
                 code.writeline(f"{a.type} {a.name}[MB_LANES];")
         code.writelines([f"{of} {name}_lanes[MB_LANES];" for name, of in carried.items()])
         columns = [f"const mb_index {walk.column} = p.first + lane;", *walk.column_lines("p.row")]
@@ -244,7 +293,7 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
             if piece.serial is not None:
                 _serial_loop(kernel, code, piece, columns, carried)
             else:
-                _over_lanes(code, piece, columns, carried)
+                _over_lanes(code, piece, columns, carried, "p")
             code.writelines(piece.after)
     code.writeline("}")
 
@@ -263,7 +312,7 @@ def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[
         code.writeline(f"MB_SERIAL({tree.name}, {end}) {{")
     with code.indent():
         code.writelines(piece.serial or [])
-        _over_lanes(code, piece, columns, carried)
+        _over_lanes(code, piece, columns, carried, "p")
     code.writeline("}")
     if in_parts:
         code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
@@ -271,12 +320,12 @@ def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[
         code.writeline("}")
 
 
-def _over_lanes(code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
+def _over_lanes(code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str], tile: str) -> None:
     defined = piece.defined()
-    used = sorted(set(USED.findall(piece.text)) - set(defined), key=lambda name: int(name[3:]))
+    used = [name for name in dict.fromkeys(USED.findall(piece.text)) if name not in defined]
     imports = [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
     exports = [f"{name}_lanes[lane] = {name};" for name in defined if name in carried and piece.serial is None]
-    code.writelines([f"MB_SIMD({piece.clauses})", "MB_EACH_LANE(lane, p) {"])
+    code.writelines([f"MB_SIMD({piece.clauses})", f"MB_EACH_LANE(lane, {tile}) {{"])
     _block(code, columns, imports, piece.text, exports)
 
 
@@ -286,13 +335,16 @@ def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
     clauses = segment.clauses(scalars=False)
     if not segment.is_loop:
         return [Piece(_resolve(segment.lines.getvalue(), {"once": ""}), before, after, clauses)]
-    accumulators = [a for r in segment.reductions for a in r.accumulators]
+    accumulators = segment.accumulators
     lanes = {a.name: f"{a.name}[lane]" for a in accumulators}
+    tree = _tree(kernel, is_loop=True)
+    lanes |= {scan.name: scan.in_lanes(str(tree.name)) for scan in segment.scans}
     pieces = []
-    if accumulators:
+    if accumulators or segment.scans:
+        accumulators = [*accumulators, *(carry for scan in segment.scans for carry in scan.carries)]
         initial = [f"{a.name}[lane] = {_resolve(a.initial, {'first': '0'})};" for a in accumulators]
         pieces.append(Piece("\n".join(initial)))
-    serial = Walk(kernel, _tree(kernel, is_loop=True), segment.entries).flat_lines()
+    serial = Walk(kernel, tree, segment.entries).flat_lines()
     sums = [a for a in accumulators if a.is_inexact]
     pieces.append(Piece(_resolve(segment.lines.getvalue(), lanes), before, after, clauses, serial, sums))
     results = [

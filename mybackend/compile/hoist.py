@@ -1,7 +1,8 @@
 """Moves what is the same in a whole row out of the loop over its columns.
 
-A compiler does this for plain loads and arithmetic, but not for the check of an index, which updates a variable; and an
-index is most often the same in a row: that of an embedding.
+A compiler does this for plain loads and arithmetic, but not for the check of an index, which updates a variable: and an
+index is most often the same in a row, that of an embedding. Nor does it where the loop writes through pointers that may
+be the same: and an optimizer takes powers of its step, which is the same for all of a parameter.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
@@ -21,6 +21,7 @@ from mybackend.compile.emit import emit
 from mybackend.compile.overrides import Overrides
 from mybackend.compile.printer import index_text
 from mybackend.compile.reductions import Accumulator, make_reduction
+from mybackend.compile.scans import make_scan
 from mybackend.compile.segments import BoundsCheck, Segment
 from mybackend.compile.signature import Signature, call_arguments
 
@@ -61,6 +62,7 @@ class Kernel(SIMDKernel):
         self.messages: list[str] = []  # of assertions
         self.can_fail = False
         self.uses_special_functions = False
+        self.structs: dict[str, str] = {}  # text -> name of what the body begins with
         self._numbers = itertools.count()
         self._kept: OrderedSet[CSEVariable] = OrderedSet()  # variables that outlive their segment
         self._within: dict[sympy.Expr, sympy.Symbol] = {}  # checked index -> the same, made safe to use
@@ -173,10 +175,44 @@ class Kernel(SIMDKernel):
         text = f"mb_bucketize<{c_type(indexing_dtype)}>({', '.join(arguments)})"
         return self.cse.generate(self.compute, text, dtype=indexing_dtype, shape=())
 
-    # -- reductions
+    # -- reductions and scans
+
+    def new_name(self, kind: str) -> str:
+        return f"{kind}{next(self._numbers)}"
 
     def new_accumulator(self, of: str, initial: str, operator: str | None) -> Accumulator:
-        return Accumulator(f"acc{next(self._numbers)}", of, initial, operator)
+        return Accumulator(self.new_name("acc"), of, initial, operator)
+
+    def define_struct(self, text: str) -> str:
+        """Defines the struct that `text` calls STRUCT, or finds it defined; returns its name."""
+        return self.structs.setdefault(text, f"values{len(self.structs)}")
+
+    @contextlib.contextmanager
+    def apart(self, lines: IndentedBuffer) -> Iterator[TypedCSE]:
+        """Operations within write into `lines`, with variables of their own."""
+        prior = self.cse, self.compute
+        self.cse, self.compute = TypedCSE(self.newvar_prefix, self.suffix), lines
+        try:
+            yield self.cse
+        finally:
+            self.cse, self.compute = prior
+
+    def scan(
+        self,
+        dtypes: tuple[torch.dtype, ...],
+        combine_fn: Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[Any, ...]],
+        values: tuple[CSEVariable, ...],
+    ) -> tuple[CSEVariable, ...]:
+        if self._load_mask:
+            raise NotImplementedError("mybackend.compile: a scan inside a masked expression")
+        scan = make_scan(self, dtypes, combine_fn, values)
+        # Each result of a scan of several values is asked for by itself.
+        for other in self.segment.scans:
+            if (other.struct, other.values) == (scan.struct, scan.values):
+                return tuple(variable for variable, _ in other.results)
+        self.segment.scans.append(scan)
+        self.compute.writeline(scan.marker)
+        return tuple(variable for variable, _ in scan.results)
 
     def flat_reduction_index(self) -> str:
         return next(str(tree.name) for tree in self.range_trees if tree.is_reduction)
@@ -230,9 +266,13 @@ class Kernel(SIMDKernel):
         """The ranges whose sizes are parameters of the kernel, or constants in it."""
         return [tree for tree in self.range_trees if not tree.is_reduction or self.features.is_reduction()]
 
-    def codegen_kernel(self, name: str = "KERNEL_NAME") -> str:
+    def body_text(self) -> str:
+        """What stands between the braces of the kernel's function."""
         self.codegen_body()
-        body = emit(self)
+        return emit(self)
+
+    def codegen_kernel(self, name: str = "KERNEL_NAME") -> str:
+        body = self.body_text()
         self.signature = Signature(self)
         return self.signature.source(name, body)
 

@@ -111,6 +111,8 @@ class Walk:
         return min(long_enough, key=lambda p: (sizevars.optimization_hint(p, fallback=64), str(p)), default=None)
 
     def is_row(self, e: IterationRangesEntry) -> bool:
+        if self.row_length is None:
+            return False
         return bool(V.graph.sizevars.statically_known_multiple_of(e.divisor, self.row_length))
 
     def _in_row(self, e: IterationRangesEntry, row: str) -> str:

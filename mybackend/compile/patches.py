@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch._inductor import ir, lowering, scheduler, utils
+from torch._inductor.runtime.hints import DeviceProperties, ReductionHint
 from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import NullHandler, V
 
@@ -18,6 +19,9 @@ import mybackend
 __all__ = ["apply"]
 
 COSTLY = ("exp", "sigmoid", "tanh", "erf")
+
+# Elements of a row from which the operator splits a scan.
+LONG_SCAN = 1 << 15
 
 DEVICE = "mybackend"
 
@@ -28,6 +32,8 @@ def apply() -> None:
     keep_costly_results()
     fuse_powers_of_two()
     lay_out_results()
+    join_copies_into_a_concatenation()
+    leave_long_scans_to_operators()
 
 
 def join_gpu_types() -> None:
@@ -93,6 +99,71 @@ def lay_out_results() -> None:
             wrapper.lay_out_result(self.get_name(), self.get_size(), self.get_stride())
 
     ir.ExternKernel.codegen_size_asserts = codegen_size_asserts
+
+
+def join_copies_into_a_concatenation() -> None:
+    """Copies of what operators returned, into the parts of a concatenation, are segments of one launch.
+
+    Inductor does so with copies of a graph's inputs only: a stack of the norms of a hundred gradients would be as many
+    launches.
+    """
+    original = ir.ConcatKernel.create.__func__
+
+    @functools.wraps(original)
+    def create(cls: type, inputs: Any, dim: int) -> Any:
+        result = original(cls, inputs, dim)
+        device = result.get_device()
+        if device is not None and device.type == DEVICE:
+            copies = [
+                part.get_operation_name()
+                for part, source in zip(result.data.inputs, inputs, strict=True)
+                if isinstance(part, ir.ComputedBuffer) and _is_called(source)
+            ]
+            if len(copies) > 1:
+                V.graph.register_operation_list(copies)
+        return result
+
+    ir.ConcatKernel.create = classmethod(create)
+
+
+def _is_called(x: Any) -> bool:
+    """Whether `x` is what an operator of no kernel of ours has returned, or a view of it."""
+    while isinstance(x, ir.MutableBox):
+        x = x.data
+    x = x.unwrap_view() if isinstance(x, ir.BaseView) else x
+    while isinstance(x, ir.MutableBox):
+        x = x.data
+    return isinstance(x, (ir.ExternKernel, ir.MultiOutput))
+
+
+def leave_long_scans_to_operators() -> None:
+    """Scans are never split, and rows so long and few that they should be are left to the operator, which does that.
+
+    Inductor would split a scan for Triton, in a way that needs blocks to wait for one another, or else call the
+    operator, which it does even for a hundred elements.
+    """
+    create, num_splits = ir.Scan.create.__func__, ir.Scan.num_splits.__func__
+
+    @functools.wraps(create)
+    def create_scan(
+        cls: type, device: torch.device, dtypes: Any, inner_fns: Any, size: Any, axis: int, *args: Any, **kwargs: Any
+    ) -> Any:
+        if device.type == DEVICE and kwargs.get("can_fallback_to_aten", True):
+            length = V.graph.sizevars.optimization_hint(size[axis], fallback=0)
+            rows = V.graph.sizevars.optimization_hint(sympy_product([*size[:axis], *size[axis + 1 :]]), fallback=1)
+            processors = DeviceProperties.create(device).multi_processor_count or 1
+            if length >= LONG_SCAN and rows < processors:
+                return [None] * len(dtypes)
+        return create(cls, device, dtypes, inner_fns, size, axis, *args, **kwargs)
+
+    @functools.wraps(num_splits)
+    def splits_of_scan(cls: type, device: torch.device, *args: Any, **kwargs: Any) -> Any:
+        if device.type == DEVICE:
+            return ReductionHint.DEFAULT, 1
+        return num_splits(cls, device, *args, **kwargs)
+
+    ir.Scan.create = classmethod(create_scan)
+    ir.Scan.num_splits = classmethod(splits_of_scan)
 
 
 def exempt_from_triton() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
-from torch._inductor import config
+from torch._inductor import config, metrics
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.codegen.simd_kernel_features import SIMDKernelFeatures
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
 from torch._inductor.virtualized import V as virtualized
 from torch.utils._ordered_set import OrderedSet
 
+from mybackend.compile.combo import Combo, Segment, in_launches
 from mybackend.compile.kernel import Kernel
 
 __all__ = ["Scheduling"]
@@ -24,7 +26,15 @@ class Scheduling(SIMDScheduling):
 
     @classmethod
     def get_backend_features(cls, device: Any) -> OrderedSet[BackendFeature]:
-        return OrderedSet([BackendFeature.INPLACE_BUFFERS, BackendFeature.TUPLE_REDUCTION, BackendFeature.BUCKETIZE])
+        return OrderedSet(
+            [
+                BackendFeature.INPLACE_BUFFERS,
+                BackendFeature.TUPLE_REDUCTION,
+                BackendFeature.BUCKETIZE,
+                BackendFeature.FOREACH,
+                BackendFeature.SCAN,
+            ]
+        )
 
     @classmethod
     def get_tiling_and_scores(
@@ -47,6 +57,30 @@ class Scheduling(SIMDScheduling):
             kernel.call_kernel(name, template_node.node)
         V.graph.removed_buffers |= kernel.removed_buffers
         self.free_buffers_in_scheduler()
+
+    def codegen_combo_kernel(self, combo_kernel_node: Any) -> None:
+        """Nodes of a `_foreach_` operator, or those that `combo_kernels` put together, in as few launches as fit."""
+        segments = [self._segment(node.get_nodes()) for node in combo_kernel_node.get_subkernel_nodes()]
+        launches = in_launches(segments)
+        metrics.generated_kernel_count += len(launches) - len(segments)
+        for launch in launches:
+            combo = Combo(launch)
+            name = self.define_kernel(combo.source(), combo_kernel_node.snodes, combo)
+            self.codegen_comment(combo_kernel_node.snodes, name)
+            combo.call_kernel(name)
+            if config.nan_asserts:
+                for segment in launch:
+                    segment.kernel.codegen_nan_check()
+        self.free_buffers_in_scheduler()
+
+    def _segment(self, nodes: Any) -> Segment:
+        _, (numel, reduction_numel) = max(nodes, key=lambda node: node.is_reduction()).group
+        schedule = self.generate_node_schedule(nodes, numel, reduction_numel)
+        tiling, _ = self.get_tiling_and_scores(schedule, numel, reduction_numel)
+        kernel = Kernel(tiling, features=SIMDKernelFeatures(schedule, numel, reduction_numel))
+        self.process_kernel(kernel, schedule)
+        with V.set_kernel_handler(kernel):
+            return Segment(kernel, kernel.body_text())
 
     def define_kernel(self, src_code: str, node_schedule: Any, kernel: Any) -> str:
         wrapper = V.graph.wrapper_code

@@ -7,7 +7,8 @@ from typing import Any
 
 from torch._inductor.codegen.common import IndentedBuffer
 
-from mybackend.compile.reductions import Reduction
+from mybackend.compile.reductions import Accumulator, Reduction
+from mybackend.compile.scans import Scan
 
 __all__ = ["BoundsCheck", "Segment"]
 
@@ -30,12 +31,16 @@ class Segment:
     checks: list[BoundsCheck] = field(default_factory=list)
     # Stores of results, after the loop.
     after: IndentedBuffer = field(default_factory=IndentedBuffer)
-    # The order of elements matters: no vector, no sharing among threads.
-    serial: bool = False
+    # In the order of their markers in `lines`.
+    scans: list[Scan] = field(default_factory=list)
 
     @property
     def in_lanes(self) -> bool:
         return any(r.in_lanes for r in self.reductions)
+
+    @property
+    def accumulators(self) -> list[Accumulator]:
+        return [a for r in self.reductions for a in r.accumulators]
 
     def __bool__(self) -> bool:
         return bool(self.lines) or bool(self.after) or bool(self.reductions)

@@ -12,7 +12,7 @@ from torch._inductor.virtualized import V as virtualized
 
 from mybackend.compile.c_types import STORED
 
-__all__ = ["Signature", "call_arguments"]
+__all__ = ["ERROR_RECORD", "Parameter", "Signature", "call_arguments", "host_entry", "special_functions"]
 
 V: Any = virtualized
 
@@ -31,44 +31,63 @@ class Parameter:
         return f"slots[{position}].{'integer' if self.kind == 'i' else 'real'}"
 
 
+ERROR_RECORD = Parameter("mb_errors*", "mb_error", "p")
+
+
+def special_functions(*kernels: Any) -> str:
+    """The header that kernels with special functions need."""
+    return '#include "special.h"\n' if any(kernel.uses_special_functions for kernel in kernels) else ""
+
+
+def host_entry(name: str, parameters: list[Parameter]) -> str:
+    """What the host driver calls for the items [begin, end) of a launch."""
+    passed = ", ".join(p.from_slot(i) for i, p in enumerate(parameters))
+    lines = [
+        "#if !MB_GPU",
+        f'extern "C" __attribute__((visibility("default"))) void {name}_run(const mb_slot* slots, mb_i64 begin, '
+        "mb_i64 end) {",
+        f"  {name}(begin, end, {passed});",
+        "}",
+        "#endif",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _is_static(size: Any) -> bool:
     return isinstance(size, (int, sympy.Integer))
 
 
 class Signature:
-    def __init__(self, kernel: Any) -> None:
+    """`open_extents`: sizes that are known are parameters too, so that one function serves ranges of any size."""
+
+    def __init__(self, kernel: Any, open_extents: bool = False) -> None:
         self.kernel = kernel
         self.parameters = [*_arguments(kernel)]
         self.extents = kernel.extents()
-        for tree in self.extents:
-            if not _is_static(tree.numel):
-                self.parameters.append(Parameter("mb_i64", f"{tree.prefix}extent", "i"))
+        self.passed = [tree for tree in self.extents if open_extents or not _is_static(tree.numel)]
+        self.parameters += [Parameter("mb_i64", f"{tree.prefix}extent", "i") for tree in self.passed]
+
+    def listed(self) -> list[Parameter]:
+        """All parameters: those of the call, with the error record before and the numbers of messages after them."""
+        messages = [Parameter("mb_i64", f"message{i}", "i") for i in range(len(self.kernel.messages))]
+        return [ERROR_RECORD, *self.parameters, *messages]
 
     def source(self, name: str, body: str) -> str:
-        kernel = self.kernel
-        messages = [Parameter("mb_i64", f"message{i}", "i") for i in range(len(kernel.messages))]
-        error = Parameter("mb_errors*", "mb_error", "p")
-        parameters = [error, *self.parameters, *messages]
-        listed = ", ".join(f"{p.type} {p.name}" for p in parameters)
-        passed = ", ".join(p.from_slot(i) for i, p in enumerate(parameters))
-        index = "int" if kernel.index_dtype == "int" else "mb_i64"
-        lines = ['#include "special.h"'] if kernel.uses_special_functions else []
-        lines += [f"MB_KERNEL {name}(MB_SPAN {listed}) {{", f"  typedef {index} mb_index;"]
+        includes = special_functions(self.kernel)
+        return includes + self.function("MB_KERNEL", name, "MB_SPAN", body) + host_entry(name, self.listed())
+
+    def function(self, kind: str, name: str, span: str, body: str) -> str:
+        """The definition of the function with this body; `kind` and `span` are macros of prelude/platform.h."""
+        listed = ", ".join(f"{p.type} {p.name}" for p in self.listed())
+        index = "int" if self.kernel.index_dtype == "int" else "mb_i64"
+        lines = [f"{kind} {name}({span} {listed}) {{", f"  typedef {index} mb_index;"]
+        passed = {tree.prefix for tree in self.passed}
         for tree in self.extents:
-            extent = str(int(tree.numel)) if _is_static(tree.numel) else f"mb_index({tree.prefix}extent)"
-            qualifier = "constexpr" if _is_static(tree.numel) else "const"
+            extent = f"mb_index({tree.prefix}extent)" if tree.prefix in passed else str(int(tree.numel))
+            qualifier = "const" if tree.prefix in passed else "constexpr"
             lines.append(f"  {qualifier} mb_index {tree.prefix}numel = {extent};")
         lines += [f"  {line}" for line in body.splitlines()]
-        lines += [
-            "}",
-            "#if !MB_GPU",
-            f'extern "C" __attribute__((visibility("default"))) void {name}_run(const mb_slot* slots, mb_i64 begin, '
-            "mb_i64 end) {",
-            f"  {name}(begin, end, {passed});",
-            "}",
-            "#endif",
-        ]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, "}"]) + "\n"
 
     def launch_plan(self) -> tuple[str, list[int], list[int], int, bool, list[str]]:
         """Arguments of load_kernels(...).kernel after the name: see runtime::LaunchPlan."""

@@ -10,4 +10,5 @@
 #include "reduce.h"
 #include "atomic.h"
 #include "random.h"
+#include "scan.h"
 #include "search.h"

@@ -9,6 +9,7 @@
 //   MB_LOOP(r, numel)               elements of a reduction, shared out among the threads of a block
 //   MB_LOOP_ROWS(q, numel, length)  the same in rows; MB_LOOP_COLUMNS(r, q) inside
 //   MB_LOOP_TILES(q, numel, length) the same in pieces of lanes; MB_EACH_LANE(lane, q) inside
+//   MB_ROUNDS(q, numel, length)     the same with all threads of a block in each round, for scans; q.count of its lanes
 //   MB_SERIAL(r, numel)             elements of a reduction one after another, in every thread
 //   MB_PARTS(part, numel, length)   the same in parts; MB_PART(r, part, numel, length) inside
 //   MB_ONCE                         once for each block
@@ -21,7 +22,9 @@
 #if MB_GPU
 #define MB_LANES 1
 #define MB_ONCE if (threadIdx.x == 0)
-#define MB_THREAD (mb_i64(blockIdx.x) * blockDim.x + threadIdx.x)
+// The launch's number of a kernel's first item; a segment's parameter hides it.
+enum : mb_i64 { mb_offset = 0 };
+#define MB_THREAD (mb_i64(blockIdx.x) * blockDim.x + threadIdx.x - mb_offset)
 #define MB_THREADS (mb_i64(gridDim.x) * blockDim.x)
 #else
 #define MB_LANES 64
@@ -116,14 +119,47 @@ struct mb_squares {
 };
 #endif
 
+// Rounds over a row: the threads of a block, or the lanes of the host, take an element each.
+template <class I>
+struct mb_round : mb_run<I> {
+  int count;
+#if MB_GPU
+  MB_FN mb_round over(I numel, I length) {
+    mb_round round;
+    static_cast<mb_run<I>&>(round) = mb_run<I>::over(numel, length, 0, blockDim.x);
+    return round;
+  }
+  __device__ __forceinline__ bool next() {
+    if (this->at >= this->numel) return false;
+    const mb_i64 left = this->numel - this->at, mine = this->at + threadIdx.x;
+    count = left < this->step ? int(left) : int(this->step);
+    this->row = I(mine) / this->length;
+    this->first = I(mine) - this->row * this->length;
+    this->last = this->first + (mine < this->numel ? 1 : 0);
+    this->at += this->step;
+    return true;
+  }
+#else
+  MB_FN mb_round over(I numel, I length) {
+    mb_round round;
+    static_cast<mb_run<I>&>(round) = mb_run<I>::over(numel, length, 0, numel, MB_LANES);
+    return round;
+  }
+  inline __attribute__((always_inline)) bool next() {
+    if (!mb_run<I>::next()) return false;
+    count = int(this->last - this->first);
+    return true;
+  }
+#endif
+};
+
 #if MB_GPU
 #define MB_SQUARE_ROWS(p, numel, length) MB_ROWS(p, numel, length)
 #define MB_ROWS(p, numel, length) \
   for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, MB_THREAD, MB_THREADS); p.next();)
 #define MB_TILES(p, numel, length) MB_ROWS(p, numel, length)
 #define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)
-#define MB_EACH_LANE(lane, p) for (int lane = 0; lane < 1; lane++)
-#define MB_BLOCKS(item, numel) for (mb_index item = blockIdx.x; item < numel; item += gridDim.x)
+#define MB_BLOCKS(item, numel) for (mb_index item = mb_index(blockIdx.x - mb_offset); item < numel; item += gridDim.x)
 #define MB_LOOP(r, numel) for (mb_index r = threadIdx.x; r < numel; r += blockDim.x)
 #define MB_LOOP_ROWS(q, numel, length) \
   for (mb_run<mb_index> q = mb_run<mb_index>::over(numel, length, threadIdx.x, blockDim.x); q.next();)
@@ -138,7 +174,6 @@ struct mb_squares {
 #define MB_TILES(p, numel, length) \
   for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_LANES); p.next();)
 #define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)
-#define MB_EACH_LANE(lane, p) for (int lane = 0; lane < int(p.last - p.first); lane++)
 #define MB_BLOCKS(item, numel) for (mb_index item = mb_index(mb_begin); item < mb_index(mb_end); item++)
 #define MB_LOOP(r, numel) for (mb_index r = 0; r < numel; r++)
 #define MB_LOOP_ROWS(q, numel, length) \
@@ -147,6 +182,8 @@ struct mb_squares {
   for (mb_run<mb_index> q = mb_run<mb_index>::over(numel, length, 0, numel, MB_LANES); q.next();)
 #define MB_FIRST_LANE 0
 #endif
+#define MB_ROUNDS(q, numel, length) for (mb_round<mb_index> q = mb_round<mb_index>::over(numel, length); q.next();)
+#define MB_EACH_LANE(lane, p) for (int lane = 0; lane < int(p.last - p.first); lane++)
 #define MB_LOOP_COLUMNS(r, q) MB_COLUMNS(r, q)
 #define MB_SERIAL(r, numel) for (mb_index r = 0; r < numel; r++)
 #define MB_PARTS(part, numel, length) for (mb_index part = 0; part < numel; part += length)

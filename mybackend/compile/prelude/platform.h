@@ -10,12 +10,24 @@
 #define MB_SPAN
 #define MB_SIMD(...)
 #define MB_INLINE_LAMBDA
+// Several kernels in one launch: each is a function that gets its part of the launch's items. Of a GPU it is told where
+// its items begin; a block has items of one segment only.
+#define MB_SEGMENT static __device__ __noinline__ void
+#define MB_SEGMENT_SPAN const mb_i64 mb_offset,
+#define MB_ITEMS_OF(first, items) first,
+#define MB_BLOCK_OF_THREADS const mb_i64 mb_begin = mb_i64(blockIdx.x) * blockDim.x, mb_end = mb_begin + 1;
+#define MB_BLOCK_OF_ONE const mb_i64 mb_begin = blockIdx.x, mb_end = mb_begin + 1;
 #else
 #define MB_GPU 0
 #define MB_FN static inline __attribute__((always_inline))
 // A kernel's body is inlined into its entry, which runs the items [mb_begin, mb_end) of a launch.
 #define MB_KERNEL static inline __attribute__((always_inline)) void
 #define MB_SPAN const mb_i64 mb_begin, const mb_i64 mb_end,
+#define MB_SEGMENT static __attribute__((noinline)) void
+#define MB_SEGMENT_SPAN MB_SPAN
+#define MB_ITEMS_OF(first, items) mb_within(mb_begin - (first), items), mb_within(mb_end - (first), items),
+#define MB_BLOCK_OF_THREADS
+#define MB_BLOCK_OF_ONE
 #define MB_TEXT(...) #__VA_ARGS__
 #define MB_PRAGMA(...) _Pragma(MB_TEXT(__VA_ARGS__))
 #define MB_SIMD(...) MB_PRAGMA(omp simd __VA_ARGS__)
@@ -28,6 +40,12 @@ typedef unsigned int mb_u32;
 typedef unsigned short mb_u16;
 typedef unsigned char mb_u8;
 typedef signed char mb_i8;
+
+#if !MB_GPU
+MB_FN mb_i64 mb_within(mb_i64 at, mb_i64 items) {
+  return at < 0 ? 0 : at < items ? at : items;
+}
+#endif
 
 // Same layout as device::ErrorRecord: the first writer wins.
 struct mb_errors {
