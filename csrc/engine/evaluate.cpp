@@ -78,6 +78,20 @@ void Run::take_arguments(uint32_t index, variable_list& arguments) {
   for (uint32_t i = 0; i < entry.inputs; ++i) arguments.push_back(std::move(first[i]));
 }
 
+// When the node has run, its gradients are compared with what the nodes after it expect. In a large graph those have
+// left the cache since they were planned; they come back while the node runs.
+void Run::prefetch_targets(const Entry& entry) const {
+  constexpr uint32_t kMost = 8;
+  constexpr size_t kLine = 64;
+  const uint32_t end = entry.edges_at + std::min(entry.edges, kMost);
+  for (uint32_t at = entry.edges_at; at != end; ++at) {
+    const uint32_t target = plan().edges[at].target;
+    if (target == Plan::kNone) continue;
+    const auto* const node = reinterpret_cast<const char*>(plan().entries[target].node);
+    for (size_t offset = 0; offset < sizeof(Node); offset += kLine) __builtin_prefetch(node + offset);
+  }
+}
+
 // What the caller asked for is taken before the node's own hooks if the node runs as well (upstream's rule), else
 // after its tensor hooks. Returns whether the node runs.
 bool Run::capture(Entry& entry, variable_list& arguments, Node& node) {
@@ -125,7 +139,7 @@ std::unique_lock<std::mutex> Run::lock_if_shared() {
 void Run::evaluate(uint32_t index) {
   auto& entry = workspace_->plan.entries[index];
   Node& node = *entry.node;
-  auto& thread = this_thread();
+  auto& thread = shared_ ? this_thread() : *owner_;
   thread.node = &node;
   const uint32_t lane = lane_of(entry);
   if (seats_ && !shared_) {
@@ -154,6 +168,7 @@ void Run::evaluate(uint32_t index) {
   if (runs) {
     const bool anomaly = AnomalyMode::is_enabled();
     const uint64_t first_made = anomaly ? at::sequence_number::peek() : 0;
+    prefetch_targets(entry);
     variable_list outputs = call(node, arguments);
     if (!options_.keep_graph) node.release_variables();
     if (!outputs.empty()) {

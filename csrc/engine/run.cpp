@@ -45,10 +45,9 @@ void Run::make_ready(uint32_t index) {
     scheduler().make_ready(*shared_, lane_of(entry), ready);
     return;
   }
-  auto& thread = this_thread();
   if (has_next_) {
-    thread.ready.push(next_);
-    thread.ready.push(ready);
+    owner_->ready.push(next_);
+    owner_->ready.push(ready);
     has_next_ = false;
     return;
   }
@@ -85,7 +84,7 @@ void Run::deliver_roots() {
 }
 
 void Run::run_solo() {
-  auto& thread = this_thread();
+  auto& thread = *owner_;
   InterruptCheck interrupts(*thread.interrupt);
   deliver_roots();
   for (;;) {
@@ -151,6 +150,7 @@ void Run::restore_profiler() {
 
 void Run::work(const GraphTaskPtr& graph_task) {
   auto& thread = this_thread();
+  owner_ = &thread;
   graph_task_ = graph_task;
   shared_interrupt_ = thread.interrupt;
   depth_ = thread.depth;

@@ -25,6 +25,7 @@
 namespace mybackend::engine {
 
 class SharedRun;
+struct ThreadState;
 
 // Bits of Plan::Entry::state.
 enum : uint32_t {
@@ -126,6 +127,7 @@ class Run {
   bool capture(Entry& entry, variable_list& arguments, Node& node);
   variable_list call(Node& node, variable_list& arguments);
   void take_arguments(uint32_t index, variable_list& arguments);
+  void prefetch_targets(const Entry& entry) const;
   void restore_thread_state();
   void deliver(uint32_t index, Node& node, variable_list& outputs);
   void deliver_shared(uint32_t index, Node& node, variable_list& outputs);
@@ -145,6 +147,7 @@ class Run {
   const RunOptions options_;
   std::unique_ptr<Workspace> workspace_;
   GraphTaskPtr graph_task_;
+  ThreadState* owner_ = nullptr;  // of the thread that works
   Interrupt* shared_interrupt_ = nullptr;
   const core::Policy* policy_;
   std::atomic<uint64_t> arrivals_{0};  // nodes made ready so far; counted for a policy only

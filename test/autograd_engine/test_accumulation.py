@@ -10,6 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = pytest.mark.usefixtures("engine")
+SIZES = (4, 1000)  # small sums take a way of their own
 
 
 class Produce(torch.autograd.Function):
@@ -128,22 +129,25 @@ def additions(act) -> dict[str, int]:
     return {name: counts[name] for name in ("aten::add", "aten::add_") if counts[name]}
 
 
-def three_hundred_terms():
-    x = torch.ones(1000, requires_grad=True)
+def three_hundred_terms(size):
+    x = torch.ones(size, requires_grad=True)
     return x, torch.stack([(x * float(i)).sum() for i in range(300)]).sum()
 
 
-def test_many_terms_are_added_into_one_buffer():
-    _, loss = three_hundred_terms()
+@pytest.mark.parametrize("size", SIZES)
+def test_many_terms_are_added_into_one_buffer(size):
+    _, loss = three_hundred_terms(size)
     assert additions(loss.backward) == {"aten::add_": 299}
 
 
-def test_under_create_graph_each_sum_is_a_tensor_of_its_own():
-    x, loss = three_hundred_terms()
+@pytest.mark.parametrize("size", SIZES)
+def test_under_create_graph_each_sum_is_a_tensor_of_its_own(size):
+    x, loss = three_hundred_terms(size)
     assert additions(lambda: torch.autograd.grad(loss, x, create_graph=True)) == {"aten::add": 299}
 
 
-def test_a_dispatch_mode_sees_each_sum_out_of_place():
+@pytest.mark.parametrize("size", SIZES)
+def test_a_dispatch_mode_sees_each_sum_out_of_place(size):
     class Count(TorchDispatchMode):
         def __init__(self):
             super().__init__()
@@ -153,10 +157,24 @@ def test_a_dispatch_mode_sees_each_sum_out_of_place():
             self.counts[str(op)] += 1
             return op(*args, **(kwargs or {}))
 
-    _, loss = three_hundred_terms()
+    _, loss = three_hundred_terms(size)
     with Count() as mode:
         loss.backward()
     assert mode.counts["aten.add.Tensor"] == 299 and mode.counts["aten.add_.Tensor"] == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 0), (16, 16), (1, 7, 1), (300,)])
+def test_sums_of_every_size_are_those_of_addition(shape, dtype):
+    """Whoever else holds the terms."""
+    terms = [torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype) for seed in range(4)]
+    x = torch.zeros(shape, dtype=dtype, requires_grad=True)
+    makes = [lambda: terms[0], terms[1].clone, lambda: terms[2], terms[3].clone]
+    sum(Produce.apply(x * 1, make) for make in makes).sum().backward()
+    copies = [term.clone() for term in terms]
+    expected = copies[3] + copies[2] + copies[1] + copies[0]  # nodes made last run first
+    assert torch.equal(x.grad, expected) and x.grad.stride() == expected.stride()
+    assert all(torch.equal(term, copy) for term, copy in zip(terms, copies, strict=True))
 
 
 def test_a_gradient_is_cast_to_the_dtype_and_summed_to_the_shape_of_what_it_is_for():
