@@ -6,6 +6,7 @@ A patch is applied only where torch still lacks what it adds, so it ends by itse
 import functools
 from collections.abc import Callable
 from enum import IntEnum
+from types import CodeType
 
 import torch
 
@@ -17,6 +18,7 @@ __all__ = ["apply"]
 def apply() -> None:
     dlpack_device()
     module_conversion()
+    pointwise_associative_scan()
 
 
 def dlpack_device() -> None:
@@ -80,3 +82,27 @@ def _crosses(parameter: torch.Tensor, fn: Callable[[torch.Tensor], torch.Tensor]
     if type(there) is not torch.Tensor or {here, there.device.type} != {"cpu", "mybackend"}:
         return False
     return not torch._has_compatible_shallow_copy_type(empty, there)
+
+
+def pointwise_associative_scan() -> None:
+    """associative_scan(..., combine_mode="pointwise") takes tensors of this device, which fuses scans.
+
+    The list of devices is a constant in a function within the function, which Dynamo traces: so the constant is
+    replaced. Needed until that list asks for the backend's feature; torch 2.13 names "cuda" and "xpu".
+    """
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    associative_scan.__code__ = _with_device(associative_scan.__code__)
+
+
+def _with_device(code: CodeType) -> CodeType:
+    """The code, and what is nested in it, with this device in the tuples of constants that have "cuda"."""
+
+    def changed(constant: object) -> object:
+        if isinstance(constant, CodeType):
+            return _with_device(constant)
+        if isinstance(constant, tuple) and "cuda" in constant and "mybackend" not in constant:
+            return (*constant, "mybackend")
+        return constant
+
+    return code.replace(co_consts=tuple(changed(constant) for constant in code.co_consts))

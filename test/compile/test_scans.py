@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._inductor.utils import run_and_get_code
+from torch.utils._pytree import tree_map
 
 SCANS = {
     "cumsum": lambda x, dim: x.cumsum(dim),
@@ -21,12 +23,11 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 def fused(device):
     """fused(function, *arguments): the compiled function calls no operator, and returns what the eager one does."""
 
-    def check(function, *arguments: Tensor, kernels: int = 1, **tolerance) -> None:
+    def check(function, *arguments: Tensor, kernels: int = 1, expected=None, **tolerance) -> None:
         compiled = torch.compile(function, fullgraph=True)
         result, (code,) = run_and_get_code(compiled, *(a.to(device) for a in arguments))
-        torch.testing.assert_close(
-            torch.utils._pytree.tree_map(lambda x: x.cpu(), result), function(*arguments), **tolerance
-        )
+        expected = function(*arguments) if expected is None else expected
+        torch.testing.assert_close(tree_map(lambda x: x.cpu(), result), expected, **tolerance)
         assert "= torch.ops.aten." not in code
         assert code.count("MB_KERNEL") == kernels
 
@@ -113,6 +114,22 @@ def test_sizes_may_be_dynamic(device, dim):
     for shape in ((3, 5), (70, 64), (200, 129)):
         x = torch.randn(shape)
         torch.testing.assert_close(compiled(x.to(device)).cpu(), (x + 1).cumsum(dim) * 2, **CLOSE)
+
+
+def test_an_associative_scan_combines_as_its_function_says(fused):
+    def decayed(before, after):
+        """The recurrence h = a h + b, as in a state space model."""
+        (a, h), (b, x) = before, after
+        return a * b, b * h + x
+
+    a, x = torch.rand(3, 90, 8), torch.randn(3, 90, 8)
+    for dim in (1, 2):
+        h = torch.zeros_like(x)
+        state = torch.zeros_like(x.select(dim, 0))
+        for step in range(x.shape[dim]):
+            state = a.select(dim, step) * state + x.select(dim, step)
+            h.select(dim, step).copy_(state)
+        fused(lambda a, x, dim=dim: associative_scan(decayed, (a, x), dim)[1] * 2, a, x, expected=h * 2, **CLOSE)
 
 
 def test_a_long_sum_keeps_its_digits(fused):
