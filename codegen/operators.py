@@ -6,12 +6,14 @@ view: stub                               the same, with no stub behind it
 mm.out: library                          ours, over a library (libtorch's CPU operators, cuBLASLt, ...)
 square: {decomposition: mul}             nothing is registered: a composite does it (the note says what it becomes)
 histogram.bin_ct: {fallback: reason}     runs on the CPU, counted
+cholesky: {stub: [...], until: "2.14"}   torch 2.14 and later have no such operator: the entry is for those before
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,8 @@ def read_operators(files: Iterable[Path], schemas: Schemas) -> list[Entry]:
         for name, value in table.items():
             if name in entries:
                 raise OperatorsError(f"{path.name}: '{name}' is already listed in {entries[name].family}.yaml")
-            entries[name] = _entry(path, name, value, schemas)
+            if (entry := _entry(path, name, value, schemas)) is not None:
+                entries[name] = entry
     return list(entries.values())
 
 
@@ -71,12 +74,17 @@ def _load(path: Path) -> dict[str, Any]:
     return {str(name): value for name, value in (table or {}).items()}
 
 
-def _entry(path: Path, name: str, value: object, schemas: Schemas) -> Entry:
+def _entry(path: Path, name: str, value: object, schemas: Schemas) -> Entry | None:
+    """What a line says; None where the installed torch no longer has the operator."""
+
     def fail(why: str) -> OperatorsError:
         return OperatorsError(f"{path.name}: '{name}' {why}")
 
     operator = schemas.operators.get(name)
+    until = str(value.pop("until", "")) if isinstance(value, dict) else ""
     if operator is None:
+        if until and _release(version("torch")) >= _release(until):
+            return None
         if group := schemas.group_of.get(name):
             raise fail(f"is a member of the structured group '{group}': list '{group}', it stands for all of them")
         raise fail("is not an operator of the installed torch's native_functions.yaml")
@@ -95,6 +103,10 @@ def _entry(path: Path, name: str, value: object, schemas: Schemas) -> Entry:
     if why := does_not_apply(category, operator, schemas):
         raise fail(why)
     return Entry(name, path.stem, category, stubs, note, operator)
+
+
+def _release(torch: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in torch.split(".")[:2])
 
 
 def _category(value: object, fail: Any) -> tuple[str, object]:

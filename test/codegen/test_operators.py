@@ -37,10 +37,15 @@ def test_an_entry_names_its_stubs(read):
     assert entry.stubs == ("abs_stub",)
 
 
+def test_an_entry_of_an_operator_that_torch_has_given_up_is_passed_over(read):
+    assert read(pointwise='given_up: {stub: [given_up_stub], until: "2.0"}') == []
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ("no_such_operator: native", "'no_such_operator' is not an operator of the installed torch"),
+        ('not_given_up_yet: {stub: [a_stub], until: "9.0"}', "is not an operator of the installed torch"),
         ("add.Tensor: native", "member of the structured group 'add.out': list 'add.out'"),
         ("gelu.out: stub", "no implementation shared by CPU and CUDA"),
         ("layer_norm: native", "is CompositeImplicitAutograd: a kernel would cut autograd off"),
