@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
+from torch._dynamo.utils import counters
 from torch._inductor import config, metrics
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.simd import SIMDScheduling
@@ -56,6 +57,7 @@ class Scheduling(SIMDScheduling):
             self.codegen_comment(nodes)
             kernel.call_kernel(name, template_node.node)
         V.graph.removed_buffers |= kernel.removed_buffers
+        counters["inductor"]["mybackend_templates"] += 1
         self.free_buffers_in_scheduler()
 
     def codegen_combo_kernel(self, combo_kernel_node: Any) -> None:
