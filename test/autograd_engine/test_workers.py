@@ -52,7 +52,7 @@ def test_with_multithreading_off_the_calling_thread_runs_all():
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("call", ["backward", "grad", "grad twice"])
 def test_gradients_are_equal_to_the_last_bit(seed, call):
-    features = frozenset({"views", "outputs", "hooks", "checkpoint"})
+    features = frozenset({"views", "outputs", "hooks", "checkpoint", "sparse"})
     recipe = Recipe(seed=seed, steps=120, features=features, call=call)
     expected = run(recipe, lambda: None)
     with use_cpu_workers(4):
