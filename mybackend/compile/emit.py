@@ -231,13 +231,14 @@ def _rounds(kernel: Any, code: IndentedBuffer, segment: Segment, values: dict[st
     with code.indent():
         code.writelines(walk.row_lines("q.row"))
         code.writelines([f"{of} {name}_lanes[MB_LANES];" for name, of in carried.items()])
-        code.writelines([f"{scan.struct} {scan.name}_lanes[MB_LANES];" for scan in segment.scans])
+        code.writelines([f"{scan.struct}::many {scan.name}_lanes;" for scan in segment.scans])
         columns = [f"const mb_index {walk.column} = q.first + lane;", *walk.column_lines("q.row")]
         for number, stage in enumerate(stages):
             _over_lanes(code, stage, columns, carried, "q")
             if number < len(segment.scans):
-                name = segment.scans[number].name
-                code.writeline(f"mb_scan({name}_lanes, q.count, {name}_carry, {name}_started);")
+                scan = segment.scans[number]
+                state = f"{scan.name}_lanes, q.count, {scan.name}_carry, {scan.name}_started"
+                code.writeline(f"mb_scan<{scan.struct}>({state});")
     code.writeline("}")
 
 
@@ -251,7 +252,7 @@ def _stages(segment: Segment, values: dict[str, str]) -> list[Piece]:
         text = left
         if scan is not None:
             text, left = left.split(f"{scan.marker}\n", 1)
-            text += f"{scan.name}_lanes[lane] = {scan.value};\n"
+            text += scan.given()
         used = [known[name] for name in dict.fromkeys(USED.findall(text)) if name in known]
         stages.append(Piece(_resolve("\n".join([*used, text]), values), clauses=clauses))
         known |= {} if scan is None else scan.result_lines()

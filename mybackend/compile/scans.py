@@ -23,6 +23,9 @@ __all__ = ["Scan", "make_scan"]
 
 Values = tuple[Any, ...]
 
+# Operators whose scans prelude/scan.h knows how to vectorise, with their names there.
+_PLAIN = {"+": "mb_add", "*": "mb_multiply"}
+
 
 @dataclass
 class Scan:
@@ -36,14 +39,16 @@ class Scan:
     def marker(self) -> str:
         return f"${self.name}$"
 
-    @property
-    def value(self) -> str:
-        return f"{self.struct}{{{', '.join(self.values)}}}"
+    def given(self) -> str:
+        """What a stage before the scan leaves for it."""
+        return "".join(f"{self.name}_lanes.v{n}[lane] = {value};\n" for n, value in enumerate(self.values))
 
     def in_lanes(self, index: str) -> str:
         """Lines that scan one element of each lane; `index` is that of the element."""
         carried = ", ".join(f"{carry.name}[lane]" for carry in self.carries)
-        lines = [f"const {self.struct} {self.name} = {self.struct}::of({self.struct}{{{carried}}}, {self.value});"]
+        values = ", ".join(self.values)
+        combined = f"{self.struct}::of({self.struct}{{{carried}}}, {self.struct}{{{values}}})"
+        lines = [f"const {self.struct} {self.name} = {combined};"]
         for n, (carry, value, (result, of)) in enumerate(zip(self.carries, self.values, self.results, strict=True)):
             lines.append(f"const {of} {result} = {index} == 0 ? {value} : {self.name}.v{n};")
             lines.append(f"{carry.name}[lane] = {result};")
@@ -52,7 +57,7 @@ class Scan:
     def result_lines(self) -> dict[str, str]:
         """Result variable -> its definition in a stage after the scan."""
         return {
-            str(result): f"const {of} {result} = {self.name}_lanes[lane].v{n};"
+            str(result): f"const {of} {result} = {self.name}_lanes.v{n}[lane];"
             for n, (result, of) in enumerate(self.results)
         }
 
@@ -79,19 +84,34 @@ def _struct(kernel: Any, dtypes: Values, types: list[str], combine: Callable[[Va
             for side in ("before", "after")
         )
         combined = [value.value if isinstance(value, OpsValue) else value for value in combine(before, after)]
-    members = [f"{of} v{n};" for n, of in enumerate(types)]
+    written = lines.getvalue().splitlines()
+    combines = {f"const {types[0]} tmp0 = {before[0]} {sign} {after[0]};": op for sign, op in _PLAIN.items()}
     arguments = [f"const {of} {side}_v{n} = {side}.v{n};" for side in ("before", "after") for n, of in enumerate(types)]
-    result = ", ".join(f"{of}({value})" for of, value in zip(types, combined, strict=True))
-    text = "\n".join(
-        [
-            "struct STRUCT {",
-            f"  enum {{ leaves = {len(types)} }};",
-            *(f"  {member}" for member in members),
-            "  MB_FN STRUCT of(STRUCT before, STRUCT after) {",
-            *(f"    {line}" for line in [*arguments, *lines.getvalue().splitlines()]),
-            f"    return STRUCT{{{result}}};",
-            "  }",
-            "};",
-        ]
+    each = range(len(types))
+    return str(
+        kernel.define_struct(
+            "\n".join(
+                [
+                    "struct STRUCT {",
+                    f"  enum {{ leaves = {len(types)} }};",
+                    f"  typedef {types[0]} first;",
+                    f"  typedef {combines.get(chr(10).join(written), 'mb_unknown')} op;",
+                    *(f"  {of} v{n};" for n, of in enumerate(types)),
+                    "  struct many {",
+                    *(f"    {of} v{n}[MB_LANES];" for n, of in enumerate(types)),
+                    "  };",
+                    "  MB_FN STRUCT get(const many& from, int i) {",
+                    f"    return STRUCT{{{', '.join(f'from.v{n}[i]' for n in each)}}};",
+                    "  }",
+                    "  MB_FN void set(many& to, int i, STRUCT x) {",
+                    *(f"    to.v{n}[i] = x.v{n};" for n in each),
+                    "  }",
+                    "  MB_FN STRUCT of(STRUCT before, STRUCT after) {",
+                    *(f"    {line}" for line in [*arguments, *written]),
+                    f"    return STRUCT{{{', '.join(f'{of}({x})' for of, x in zip(types, combined, strict=True))}}};",
+                    "  }",
+                    "};",
+                ]
+            )
+        )
     )
-    return str(kernel.define_struct(text))

@@ -80,6 +80,9 @@ def host_compiler(isa_level: int) -> Compiler:
         program, "-x", "c++", "-std=c++20", "-O3", "-fPIC", "-shared", "-w", "-fno-math-errno", "-fno-trapping-math",
         "-fopenmp-simd", "-fvisibility=hidden", *isa, "-I", str(PRELUDE),
     ]  # fmt: skip
+    if "clang" not in os.path.basename(os.path.realpath(program)):
+        # A loop that copies a few dozen elements to the next loop is better left a loop than made a call of memcpy.
+        command.append("-fno-tree-loop-distribute-patterns")
     libmvec = isa_level > 0 and _has_libmvec()
     if libmvec:
         command.append("-DMB_LIBMVEC")

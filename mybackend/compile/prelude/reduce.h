@@ -8,12 +8,14 @@
 #include "loops.h"
 
 struct mb_add {
+  enum { neutral = 0, is_known = 1 };
   template <class T>
   MB_FN T of(T a, T b) {
     return a + b;
   }
 };
 struct mb_multiply {
+  enum { neutral = 1, is_known = 1 };
   template <class T>
   MB_FN T of(T a, T b) {
     return a * b;

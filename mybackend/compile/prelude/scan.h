@@ -1,20 +1,28 @@
 // Scans: every element becomes the combination of those before it and itself.
 //
-// A scan is a struct S of its values with `static S of(S before, S after)`, which is associative, and `leaves`, the number
-// of its values. A row is scanned in rounds of lanes (MB_ROUNDS): mb_scan(lanes, count, carry, started) scans the `count`
-// lanes of a round after what the rounds before it left in `carry`. On the GPU the lanes are the block's threads, and all
-// of them must call it.
+// A scan is a struct S of values v0, v1, ... with
+//   of(before, after)             their combination, which is associative
+//   many                          an array of MB_LANES of each value; get(many, i), set(many, i, x)
+//   first, leaves                 the type of v0, the number of values
+//   op                            mb_add or mb_multiply where it is a plain sum or product, else mb_unknown
+// A row is scanned in rounds of lanes (MB_ROUNDS): mb_scan<S>(lanes, count, carry, started) scans the `count` lanes of a
+// round after what the rounds before it left in `carry`. On the GPU the lanes are the block's threads, and all of them
+// must call it.
 #pragma once
 
-#include "loops.h"
+#include "reduce.h"
+
+struct mb_unknown {
+  enum { is_known = 0 };
+};
 
 #if MB_GPU
 template <class S>
-MB_FN void mb_scan(S (&lanes)[MB_LANES], int count, S& carry, bool& started) {
+MB_FN void mb_scan(typename S::many& lanes, int count, S& carry, bool& started) {
   __shared__ __align__(16) unsigned char bytes[1024 * sizeof(S)];
   S* held = reinterpret_cast<S*>(bytes);
   const int at = threadIdx.x;
-  S mine = lanes[0];
+  S mine = S::get(lanes, 0);
   held[at] = mine;
   __syncthreads();
   for (int step = 1; step < count; step *= 2) {
@@ -24,29 +32,97 @@ MB_FN void mb_scan(S (&lanes)[MB_LANES], int count, S& carry, bool& started) {
     __syncthreads();
   }
   const S all = held[count - 1];
-  lanes[0] = started ? S::of(carry, mine) : mine;
+  S::set(lanes, 0, started ? S::of(carry, mine) : mine);
   carry = started ? S::of(carry, all) : all;
   started = true;
   __syncthreads();
 }
 #else
-// Lanes of one value are scanned by themselves, then combined with the carry as a vector: the error of a long sum grows
-// with the number of rounds, not of elements.
-template <class S, int kLanes>
-MB_FN void mb_scan(S (&lanes)[kLanes], int count, S& carry, bool& started) {
-  const bool apart = S::leaves == 1;
-  S all = started && !apart ? S::of(carry, lanes[0]) : lanes[0];
-  lanes[0] = all;
-  for (int lane = 1; lane < count; lane++) {
-    all = S::of(all, lanes[lane]);
-    lanes[lane] = all;
+// Three ways to scan a round. The first two scan it by itself, and combine the carry in afterwards, so that the error of
+// a long sum grows with rounds, not with elements.
+//
+// Sums and products go by vectors of 64 bytes (what the loops around store and load), whose own running results take
+// three or four shifts. Other scans of one value take as many vector steps as the round has halvings; the steps write
+// from one array into another, which have room before the lanes, so that the first of them are no special case. Scans of
+// several values take lane after lane.
+template <class T>
+struct mb_vector {
+  typedef T type __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+  enum { width = 64 / sizeof(T) };
+};
+
+template <class Op, class V>
+MB_FN V mb_scan_8(V neutral, V v) {
+  v = Op::of(V(__builtin_shufflevector(neutral, v, 0, 8, 9, 10, 11, 12, 13, 14)), v);
+  v = Op::of(V(__builtin_shufflevector(neutral, v, 0, 0, 8, 9, 10, 11, 12, 13)), v);
+  return Op::of(V(__builtin_shufflevector(neutral, v, 0, 0, 0, 0, 8, 9, 10, 11)), v);
+}
+template <class Op, class V>
+MB_FN V mb_scan_16(V neutral, V v) {
+  v = Op::of(V(__builtin_shufflevector(neutral, v, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30)), v);
+  v = Op::of(V(__builtin_shufflevector(neutral, v, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)), v);
+  v = Op::of(V(__builtin_shufflevector(neutral, v, 0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27)), v);
+  return Op::of(V(__builtin_shufflevector(neutral, v, 0, 0, 0, 0, 0, 0, 0, 0, 16, 17, 18, 19, 20, 21, 22, 23)), v);
+}
+
+template <class Op, class T>
+MB_FN void mb_scan_vectors(T* lanes, T carry) {
+  typedef typename mb_vector<T>::type V;
+  constexpr int kWidth = mb_vector<T>::width;
+  const V neutral = T(Op::neutral) - V{};
+  for (int i = 0; i < MB_LANES; i += kWidth) {
+    V& stored = *reinterpret_cast<V*>(lanes + i);
+    V v = stored;
+    if constexpr (kWidth == 8) v = mb_scan_8<Op>(neutral, v);
+    if constexpr (kWidth == 16) v = mb_scan_16<Op>(neutral, v);
+    stored = Op::of(V(carry - V{}), v);
+    carry = Op::of(carry, T(v[kWidth - 1]));
   }
-  if (started && apart) {
-    MB_SIMD()
-    for (int lane = 0; lane < kLanes; lane++) lanes[lane] = S::of(carry, lanes[lane]);
-    all = lanes[count - 1];
+}
+
+template <class S, class T>
+MB_FN void mb_scan_step(const T* from, T* to, int step) {
+  MB_SIMD()
+  for (int lane = 0; lane < MB_LANES; lane++) {
+    const T both = S::of(S{from[lane - step]}, S{from[lane]}).v0;
+    to[lane] = lane < step ? from[lane] : both;
   }
-  carry = all;
+}
+
+template <class S, class T>
+MB_FN void mb_scan_halves(T* lanes, T carry, bool started) {
+  T a[2 * MB_LANES], b[2 * MB_LANES];
+  for (int lane = 0; lane < MB_LANES; lane++) a[lane] = b[lane] = lanes[0];
+  for (int lane = 0; lane < MB_LANES; lane++) a[MB_LANES + lane] = lanes[lane];
+  for (int step = 1; step < MB_LANES; step *= 4) {
+    mb_scan_step<S>(a + MB_LANES, b + MB_LANES, step);
+    mb_scan_step<S>(b + MB_LANES, a + MB_LANES, 2 * step);
+  }
+  MB_SIMD()
+  for (int lane = 0; lane < MB_LANES; lane++) {
+    const T both = S::of(S{carry}, S{a[MB_LANES + lane]}).v0;
+    lanes[lane] = started ? both : a[MB_LANES + lane];
+  }
+}
+
+template <class S>
+MB_FN void mb_scan(typename S::many& lanes, int count, S& carry, bool& started) {
+  typedef typename S::first T;
+  typedef typename S::op Op;
+  for (int lane = count; lane < MB_LANES; lane++) S::set(lanes, lane, S::get(lanes, 0));
+  if constexpr (Op::is_known && sizeof(T) >= 4) {
+    mb_scan_vectors<Op>(lanes.v0, started ? carry.v0 : T(Op::neutral));
+  } else if constexpr (S::leaves == 1) {
+    mb_scan_halves<S>(lanes.v0, carry.v0, started);
+  } else {
+    S all = started ? S::of(carry, S::get(lanes, 0)) : S::get(lanes, 0);
+    S::set(lanes, 0, all);
+    for (int lane = 1; lane < count; lane++) {
+      all = S::of(all, S::get(lanes, lane));
+      S::set(lanes, lane, all);
+    }
+  }
+  carry = S::get(lanes, count - 1);
   started = true;
 }
 #endif
