@@ -10,6 +10,7 @@ void bind_engine(py::module_& m) {
   install_python_hooks();
   bind_engine_queries(m);
   bind_engine_settings(m);
+  bind_engine_policies(m);
   static PyMethodDef run_backward_definition = {"run_backward",
                                                 reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(run_backward)),
                                                 METH_VARARGS | METH_KEYWORDS, nullptr};

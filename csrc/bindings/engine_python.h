@@ -14,6 +14,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments, PyObject* keywords);
 void install_python_hooks();
 void bind_engine_queries(py::module_& m);
 void bind_engine_settings(py::module_& m);
+void bind_engine_policies(py::module_& m);
 
 // The node behind an object of torch.autograd.graph.Node.
 engine::NodePtr node_of(PyObject* object);

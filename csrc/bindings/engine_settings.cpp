@@ -1,4 +1,4 @@
-// What mybackend.autograd sets and reads: workers, policy, the record of nodes, the backwards that run now.
+// What mybackend.autograd sets and reads: workers, the record of nodes, the backwards that run now.
 #include "csrc/engine/settings.h"
 
 #include <mutex>
@@ -49,31 +49,6 @@ Records stop_recording() {
   TORCH_CHECK(recorder() != nullptr, "the autograd engine is not being recorded");
   engine::settings().set_observer(nullptr);
   return std::exchange(recorder(), nullptr)->take();
-}
-
-using Policies = std::vector<std::pair<std::string, const engine::core::Policy*>>;
-
-const Policies& policies() {
-  static const auto* const policies = new Policies{
-      {"sequence", nullptr}, {"stable", new engine::core::StablePolicy}, {"memory", new engine::core::MemoryPolicy}};
-  return *policies;
-}
-
-std::string policy() {
-  const engine::core::Policy* const current = engine::settings().policy;
-  for (const auto& [known, policy] : policies()) {
-    if (policy == current) return known;
-  }
-  return "of a plugin";
-}
-
-void set_policy(const std::string& name) {
-  for (const auto& [known, policy] : policies()) {
-    if (name != known) continue;
-    engine::settings().policy = policy;
-    return;
-  }
-  TORCH_CHECK_VALUE(false, "policy: expected 'sequence', 'stable' or 'memory', but got '", name, "'");
 }
 
 void set_cpu_workers(int64_t count) {
@@ -132,8 +107,6 @@ void bind_engine_settings(py::module_& m) {
       .def_readonly("waiting", &engine::RunningBackward::waiting);
   m.def("engine_start_recording", torch::wrap_pybind_function(start_recording));
   m.def("engine_stop_recording", torch::wrap_pybind_function(stop_recording));
-  m.def("engine_policy", &policy);
-  m.def("engine_set_policy", torch::wrap_pybind_function(set_policy));
   m.def("engine_cpu_workers", [] { return engine::settings().cpu_workers.load(); });
   m.def("engine_set_cpu_workers", torch::wrap_pybind_function(set_cpu_workers));
   m.def("engine_set_watched", [](bool watched) { engine::settings().watched = watched; });

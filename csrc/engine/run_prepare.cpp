@@ -62,9 +62,9 @@ void Run::prepare() {
   for (const Edge& root : roots_) ++plan.entries[plan.find(root.function.get())].waiting;
   workspace_->inputs.resize(plan.inputs);
   find_lanes();
-  // With equal keys in the heap, pushing and popping the highest would change the order of the others.
   if (observer_) planned_ns_ = now_ns();
-  direct_ = !plan.ties;
+  // With equal keys in the heap, pushing and popping the highest would change the order of the others.
+  direct_ = !plan.ties && policy_ == nullptr;
 }
 
 // A node is needed if it is a target (of backward) or has an edge to a node that is needed or captured. Edges to

@@ -14,12 +14,13 @@ docs/engine.md tells what differs.
 """
 
 from mybackend.autograd.engine import disable, enable, is_enabled, use_engine
-from mybackend.autograd.policy import get_policy, policies, set_policy, use_policy
+from mybackend.autograd.policy import Candidate, get_policy, policies, register_policy, set_policy, use_policy
 from mybackend.autograd.tracing import Trace, explain, trace
 from mybackend.autograd.watching import set_watchdog, watchdog
 from mybackend.autograd.workers import get_cpu_workers, set_cpu_workers, use_cpu_workers
 
 __all__ = [
+    "Candidate",
     "Trace",
     "disable",
     "enable",
@@ -28,6 +29,7 @@ __all__ = [
     "get_policy",
     "is_enabled",
     "policies",
+    "register_policy",
     "set_cpu_workers",
     "set_policy",
     "set_watchdog",

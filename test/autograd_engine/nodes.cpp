@@ -1,6 +1,6 @@
 // Nodes and calls that only C++ can make, for test_cpp_nodes.py, which builds this file:
 // nodes that throw what Python cannot raise, a node that counts how many threads are in it, calls of the engine from
-// native threads and with the GIL held.
+// native threads and with the GIL held. For test_policy.py, a policy.
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -15,7 +15,14 @@
 #include <string>
 #include <thread>
 
+#include "csrc/engine/core/policy.h"
+
 namespace {
+
+// What forward made first goes first.
+struct OldestFirst : mybackend::engine::core::Policy {
+  uint64_t key(const mybackend::engine::core::Candidate& node) const override { return UINT64_MAX - node.sequence; }
+};
 
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
@@ -82,6 +89,10 @@ std::string backward_in_native_thread(const Variable& loss) {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("throwing", [](const Variable& x, const std::string& kind) { return Throwing::apply(x, kind); });
+  module.def("oldest_first", [] {
+    return pybind11::capsule(static_cast<mybackend::engine::core::Policy*>(new OldestFirst),
+                             "mybackend::engine::core::Policy");
+  });
   module.def("crowded", [](const Variable& x) { return Crowded::apply(x); });
   module.def("most_inside_crowded", [] { return most_inside.load(); });
   module.def("backward_in_native_thread", &backward_in_native_thread);

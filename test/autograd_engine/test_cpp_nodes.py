@@ -17,7 +17,11 @@ def build():
     folder = HERE.parents[1] / "build" / "engine_nodes"
     folder.mkdir(parents=True, exist_ok=True)
     return cpp_extension.load(
-        "mybackend_engine_nodes", [str(HERE / "nodes.cpp")], extra_cflags=["-O0", "-w"], build_directory=str(folder)
+        "mybackend_engine_nodes",
+        [str(HERE / "nodes.cpp")],
+        extra_cflags=["-O0", "-w"],
+        extra_include_paths=[str(HERE.parents[1])],
+        build_directory=str(folder),
     )
 
 

@@ -5,15 +5,16 @@ import weakref
 import pytest
 import torch
 from autograd_engine.random_graphs import Recipe, run
-from autograd_engine.vocabulary import Call, leaf, nodes_of, output, run_process
+from autograd_engine.test_cpp_nodes import build
+from autograd_engine.vocabulary import Call, leaf, message, nodes_of, output, run_process
 
-from mybackend.autograd import get_policy, policies, set_policy, use_policy
+from mybackend.autograd import get_policy, policies, register_policy, set_policy, use_cpu_workers, use_policy
 
 pytestmark = pytest.mark.usefixtures("our_engine")
 
 
 def test_policies_are_chosen_by_name_for_a_block_or_for_good():
-    assert policies() == ["sequence", "stable", "memory"]
+    assert policies()[:3] == ["sequence", "stable", "memory"]
     assert get_policy() == "sequence"
     with use_policy("memory"):
         assert get_policy() == "memory"
@@ -22,7 +23,7 @@ def test_policies_are_chosen_by_name_for_a_block_or_for_good():
 
 
 def test_a_policy_of_another_name_is_refused():
-    with pytest.raises(ValueError, match="policy: expected 'sequence', 'stable' or 'memory', but got 'fast'"):
+    with pytest.raises(ValueError, match="policy: expected one of 'sequence', 'stable', 'memory'.*, but got 'fast'"):
         set_policy("fast")
 
 
@@ -86,6 +87,65 @@ def test_the_execution_order_that_can_be_asked_is_that_of_the_policy():
     with use_policy("stable"):
         root.backward()
     assert predicted == ran
+
+
+def branches(log: list):
+    """A scalar over three branches, made in the order 0, 1, 2, that append their numbers to `log` as they run."""
+    x = leaf(2)
+    return sum(Call.apply(x * 1, lambda grad, number=number: log.append(number)).sum() for number in range(3))
+
+
+def test_a_function_can_be_a_policy():
+    log, seen = [], []
+
+    def oldest_first(node):
+        seen.append(node)
+        return 2**64 - 1 - node.sequence
+
+    register_policy("oldest first, in Python", oldest_first)
+    assert policies()[-1] == "oldest first, in Python"
+    with use_policy("oldest first, in Python"):
+        assert get_policy() == "oldest first, in Python"
+        branches(log).backward()
+    assert log == [0, 1, 2]
+    assert seen[-1].sequence == 2**64 - 1 and seen[-1].bytes_in == 8 and seen[-1].arrival == len(seen) - 1
+
+
+def test_a_policy_can_be_written_in_cpp():
+    log = []
+    register_policy("oldest first, in C++", build().oldest_first())
+    with use_policy("oldest first, in C++"):
+        branches(log).backward()
+    assert log == [0, 1, 2]
+
+
+def test_what_a_policy_raises_reaches_the_caller():
+    def fail(node):
+        raise KeyError("key")
+
+    register_policy("fails", fail)
+    register_policy("negative", lambda node: -1)
+    register_policy("text", lambda node: "first")
+    for name, text in [
+        ("fails", "KeyError: 'key'"),
+        ("negative", "ValueError: policy 'negative': the key has to be an int from 0 to 2**64 - 1, but got -1"),
+        ("text", "ValueError: policy 'text': the key has to be an int from 0 to 2**64 - 1, but got 'first'"),
+    ]:
+        for workers in (1, 2):
+            with use_policy(name), use_cpu_workers(workers):
+                assert message(branches([]).backward) == text
+    log = []
+    branches(log).backward()
+    assert log == [2, 1, 0]
+
+
+def test_a_policy_has_a_name_of_its_own_and_a_key():
+    with pytest.raises(ValueError, match="register_policy: there is a policy 'memory' already"):
+        register_policy("memory", lambda node: 0)
+    with pytest.raises(ValueError, match="register_policy: expected a name, but got ''"):
+        register_policy("", lambda node: 0)
+    with pytest.raises(TypeError, match="register_policy: key: expected a function or a capsule .* but got int"):
+        register_policy("seven", 7)
 
 
 def test_the_environment_chooses_the_policy():

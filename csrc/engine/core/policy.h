@@ -16,6 +16,7 @@ struct Candidate {
 class Policy {
  public:
   virtual ~Policy() = default;
+  // Called once for each node that becomes ready, by any thread; what it throws fails the backward.
   virtual uint64_t key(const Candidate& node) const = 0;
 };
 
