@@ -36,8 +36,8 @@ def register_policy(name: str, key: Callable[[Candidate], int] | Any) -> None:
         bytes_in   of the gradients that the node takes
         bytes_out  of the gradients that it makes and that no other node has begun to add up
         arrival    how many nodes could run before this one could
-    Instead of a function it may be a capsule named "mybackend::engine::core::Policy" with a pointer to an object of that
-    class (csrc/engine/core/policy.h), which costs a virtual call instead of the GIL. The object may never be freed.
+    Instead of a function it may be a capsule named "mybackend::engine::core::Policy" with a pointer to an object of
+    that class (csrc/engine/core/policy.h), which costs a virtual call instead of the GIL. It may never be freed.
 
     Raises:
         ValueError: there is a policy of this name.
