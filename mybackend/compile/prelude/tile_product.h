@@ -84,7 +84,7 @@ enum { kVectorBytes = 32, kMicroRows = 4 };  // 16 registers
 #endif
 
 template <class T>
-struct mb_vector {
+struct mb_tile_vector {
   enum { kLanes = kVectorBytes / sizeof(T) };
   typedef T type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
 };
@@ -94,8 +94,8 @@ struct mb_vector {
 template <class Sum, int kRows, int kVectors>
 static __attribute__((noinline)) void mb_micro_product(mb_matrix<Sum> a, const Sum* strip, mb_i64 apart, mb_i64 depth,
                                                        Sum* out, mb_i64 width, bool first) {
-  constexpr int kLanes = mb_vector<Sum>::kLanes;
-  typedef typename mb_vector<Sum>::type vector;
+  constexpr int kLanes = mb_tile_vector<Sum>::kLanes;
+  typedef typename mb_tile_vector<Sum>::type vector;
   vector sums[kRows][kVectors] = {};
   for (mb_i64 k = 0; k < depth; k++) {
     vector of_b[kVectors];
@@ -134,8 +134,8 @@ static void mb_strip_product(mb_matrix<Sum> a, const Sum* strip, mb_i64 apart, i
 #ifndef __clang__
 // Columns become rows: in step d, blocks of d x d off the diagonal are exchanged.
 template <class T, class Index>
-MB_FN void mb_transpose(typename mb_vector<T>::type (&rows)[mb_vector<T>::kLanes]) {
-  constexpr int kLanes = mb_vector<T>::kLanes;
+MB_FN void mb_transpose(typename mb_tile_vector<T>::type (&rows)[mb_tile_vector<T>::kLanes]) {
+  constexpr int kLanes = mb_tile_vector<T>::kLanes;
   typedef Index indices __attribute__((vector_size(kVectorBytes)));
 #pragma GCC unroll 4
   for (int d = 1; d < kLanes; d *= 2) {
@@ -157,10 +157,10 @@ MB_FN void mb_transpose(typename mb_vector<T>::type (&rows)[mb_vector<T>::kLanes
 // kLanes columns, each of them dense, to rows of a strip kWidth wide. Returns how much of the depth it has done.
 template <class Sum, int kWidth, class B>
 static mb_i64 mb_pack_dense_columns(const B* columns, mb_i64 apart, mb_i64 depth, Sum* strip) {
-  constexpr int kLanes = mb_vector<Sum>::kLanes;
+  constexpr int kLanes = mb_tile_vector<Sum>::kLanes;
   mb_i64 k = 0;
   for (; k + kLanes <= depth; k += kLanes) {
-    typename mb_vector<Sum>::type rows[kLanes];
+    typename mb_tile_vector<Sum>::type rows[kLanes];
 #pragma GCC unroll 16
     for (int c = 0; c < kLanes; c++) {
       Sum line[kLanes];
@@ -187,7 +187,7 @@ static mb_i64 mb_pack_dense_columns(const B*, mb_i64, mb_i64, Sum*) {
 // Columns of b as a strip (depth, kWidth), the missing ones zero.
 template <class Sum, int kWidth, class B>
 static __attribute__((noinline)) void mb_pack_strip(mb_matrix<B> b, int columns, mb_i64 depth, Sum* strip) {
-  constexpr int kLanes = mb_vector<Sum>::kLanes;
+  constexpr int kLanes = mb_tile_vector<Sum>::kLanes;
   const int count = columns < kWidth ? columns : kWidth;
   if (count == kWidth && b.column == 1) {
     for (mb_i64 k = 0; k < depth; k++) {
@@ -239,7 +239,7 @@ struct mb_same<T, T> {
 
 template <class Sum, int kRows, int kColumns, int kDepth, class A, class B, class Store>
 MB_FN void mb_tile_product(mb_matrix<A> a, mb_matrix<B> b, int rows, int columns, mb_i64 depth, const Store& store) {
-  constexpr int kLanes = mb_vector<Sum>::kLanes, kWidth = 2 * kLanes;
+  constexpr int kLanes = mb_tile_vector<Sum>::kLanes, kWidth = 2 * kLanes;
   static_assert(kColumns % kWidth == 0, "a tile has whole strips");
   alignas(64) Sum tile[kRows * kColumns];
   alignas(64) Sum strip[kDepth * kWidth];
