@@ -17,7 +17,8 @@ import sympy
 from torch._inductor.codegen.common import IndentedBuffer
 from torch._inductor.virtualized import V as virtualized
 
-from mybackend.compile.hoist import hoist
+from mybackend.compile.elements import write_elements
+from mybackend.compile.lines import block, declare_checks, report_checks, resolve, tree_of
 from mybackend.compile.loops import LONGEST_SUM, Walk
 from mybackend.compile.reductions import Accumulator
 from mybackend.compile.segments import Segment
@@ -28,7 +29,6 @@ V: Any = virtualized
 
 DEFINED = re.compile(r"^\s*(?:const )?(\w+) ((?:tmp|index)\d+) =", re.MULTILINE)
 USED = re.compile(r"\b(?:tmp|index)\d+\b")
-TOKEN = re.compile(r"\$(\w+)\$")
 
 # Terms that a lane adds up before the total is added to the whole's.
 LONGEST_SERIAL_SUM = 512
@@ -48,7 +48,7 @@ class Form(IntEnum):
 
 def emit(kernel: Any) -> str:
     kernel.form = _choose(kernel)
-    writer = {Form.ELEMENTS: _elements, Form.ROWS: _rows, Form.LANES: _lanes}[kernel.form]
+    writer = {Form.ELEMENTS: write_elements, Form.ROWS: _rows, Form.LANES: _lanes}[kernel.form]
     code = IndentedBuffer()
     for text, name in kernel.structs.items():
         code.splice(text.replace("STRUCT", name))
@@ -89,79 +89,21 @@ def _is_neighbour(kernel: Any, index: sympy.Expr, of_loop: bool) -> bool:
     return False
 
 
-def _tree(kernel: Any, is_loop: bool) -> Any:
-    return next(tree for tree in kernel.range_trees if tree.is_loop == is_loop)
-
-
-def _resolve(text: str, values: dict[str, str]) -> str:
-    """Replaces `$name$`; accumulators that are not mentioned are scalars."""
-    return TOKEN.sub(lambda match: values.get(match.group(1), match.group(1)), text)
-
-
-def _declare_checks(code: IndentedBuffer, segment: Segment) -> None:
-    for check in segment.checks:
-        code.writeline(f"mb_u64 {check.name} = 0;")
-
-
-def _report_checks(code: IndentedBuffer, segment: Segment) -> None:
-    for check in segment.checks:
-        code.writeline(f"mb_report_outside(mb_error, {check.name}, {check.size});")
-
-
-def _block(code: IndentedBuffer, *parts: Any) -> None:
-    """`{`, the parts (lines or text) one level deeper, `}`; the opening line has been written."""
-    with code.indent():
-        for part in parts:
-            code.splice(part) if isinstance(part, (str, IndentedBuffer)) else code.writelines(part)
-    code.writeline("}")
-
-
-# -- elements
-
-
-def _written(kernel: Any) -> set[str]:
-    """Pointers to memory that the kernel writes, by whatever name."""
-    definitions, arguments, _, _ = kernel.args.python_argdefs()
-    named = [(definition.name, argument) for definition, argument in zip(definitions, arguments, strict=True)]
-    written = {argument for name, argument in named if name.startswith(("in_out", "out"))}
-    return {name for name, argument in named if argument in written}
-
-
-def _elements(kernel: Any, code: IndentedBuffer) -> None:
-    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
-    rows = "MB_SQUARE_ROWS" if walk.crosses(kernel.accesses) else "MB_ROWS"
-    code.writeline(f"{rows}(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
-    with code.indent():
-        code.writelines(walk.row_lines("p.row"))
-        for segment in kernel.segments:
-            _declare_checks(code, segment)
-            lines = _resolve(segment.lines.getvalue(), {"once": ""}).splitlines()
-            checks = segment.checks
-            names = {walk.column, walk.flat, *(str(e.name) for e in walk.entries if not walk.is_row(e))}
-            row, lines, checks = hoist(lines, names, checks, _written(kernel))
-            code.writelines(row)
-            clauses = " ".join(f"reduction(max : {check.name})" for check in checks)
-            code.writelines([f"MB_SIMD({clauses})", f"MB_COLUMNS({walk.column}, p) {{"])
-            _block(code, walk.column_lines("p.row"), lines)
-            _report_checks(code, segment)
-    code.writeline("}")
-
-
 # -- rows
 
 
 def _rows(kernel: Any, code: IndentedBuffer) -> None:
-    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
+    walk = Walk(kernel, tree_of(kernel, is_loop=False), kernel.item_entries)
     code.writeline(f"MB_BLOCKS({walk.flat}, {walk.tree.prefix}numel) {{")
     with code.indent():
         code.writelines(walk.flat_lines())
         for segment in kernel.segments:
-            _declare_checks(code, segment)
+            declare_checks(code, segment)
             if segment.is_loop:
                 _row_loop(kernel, code, segment)
             else:
-                code.splice(_resolve(segment.lines.getvalue(), {"once": "MB_ONCE "}))
-            _report_checks(code, segment)
+                code.splice(resolve(segment.lines.getvalue(), {"once": "MB_ONCE "}))
+            report_checks(code, segment)
     code.writeline("}")
 
 
@@ -174,26 +116,26 @@ def _row_loop(kernel: Any, code: IndentedBuffer, segment: Segment) -> None:
         if accumulators:
             code.writeline("for (int lane = 0; lane < MB_LANES; lane++) {")
             first = {"first": "mb_index(MB_FIRST_LANE + lane)"}
-            _block(code, [f"{a.name}[lane] = {_resolve(a.initial, first)};" for a in accumulators])
+            block(code, [f"{a.name}[lane] = {resolve(a.initial, first)};" for a in accumulators])
     else:
         values = {}
         code.writelines([f"{a.type} {a.name} = {a.initial};" for a in accumulators])
     if segment.scans:
         _rounds(kernel, code, segment, values)
     else:
-        _loop_over_reduction(kernel, code, segment, _resolve(segment.lines.getvalue(), values))
+        _loop_over_reduction(kernel, code, segment, resolve(segment.lines.getvalue(), values))
     for r in segment.reductions:
         if r.preamble is not None:
             code.writeline(r.preamble)
         for variable, value in r.results:
             text = value.format(*r.combine)
             code.writeline(f"const {kernel.variable_type(variable)} {variable} = {text};")
-    code.splice(_resolve(segment.after.getvalue(), {"once": "MB_ONCE "}))
+    code.splice(resolve(segment.after.getvalue(), {"once": "MB_ONCE "}))
 
 
 def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, lines: str) -> None:
     sums = [a for r in segment.reductions for a in r.accumulators if a.is_inexact and not segment.in_lanes]
-    walk = Walk(kernel, _tree(kernel, is_loop=True), segment.entries, longest=LONGEST_SUM if sums else None)
+    walk = Walk(kernel, tree_of(kernel, is_loop=True), segment.entries, longest=LONGEST_SUM if sums else None)
     numel, row = f"{walk.tree.prefix}numel", "q.row"
     simd = f"MB_SIMD({segment.clauses(scalars=not segment.in_lanes)})"
     if segment.in_lanes:
@@ -202,11 +144,11 @@ def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, li
             code.writelines(walk.row_lines(row))
             code.writelines([simd, "MB_EACH_LANE(lane, q) {"])
             column = f"const mb_index {walk.column} = q.first + lane;"
-            _block(code, [column, *walk.column_lines(row)], lines)
+            block(code, [column, *walk.column_lines(row)], lines)
         code.writeline("}")
     elif walk.row_length is None:
         code.writelines([simd, f"MB_LOOP({walk.flat}, {numel}) {{"])
-        _block(code, walk.column_lines(row), lines)
+        block(code, walk.column_lines(row), lines)
     else:
         code.writeline(f"MB_LOOP_ROWS(q, {numel}, {walk.length_text()}) {{")
         with code.indent():
@@ -215,14 +157,14 @@ def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, li
             code.writelines([f"{a.type} {a.name}_whole = {a.name};" for a in sums])
             code.writelines([f"{a.name} = {a.initial};" for a in sums])
             code.writelines([simd, f"MB_LOOP_COLUMNS({walk.column}, q) {{"])
-            _block(code, walk.column_lines(row), lines)
+            block(code, walk.column_lines(row), lines)
             code.writelines([f"{a.name} += {a.name}_whole;" for a in sums])
         code.writeline("}")
 
 
 def _rounds(kernel: Any, code: IndentedBuffer, segment: Segment, values: dict[str, str]) -> None:
     """A loop with scans: in each round, stages over its lanes with the scans between them."""
-    walk = Walk(kernel, _tree(kernel, is_loop=True), segment.entries)
+    walk = Walk(kernel, tree_of(kernel, is_loop=True), segment.entries)
     stages = _stages(segment, values)
     carried = _carried(stages)
     for scan in segment.scans:
@@ -254,7 +196,7 @@ def _stages(segment: Segment, values: dict[str, str]) -> list[Piece]:
             text, left = left.split(f"{scan.marker}\n", 1)
             text += scan.given()
         used = [known[name] for name in dict.fromkeys(USED.findall(text)) if name in known]
-        stages.append(Piece(_resolve("\n".join([*used, text]), values), clauses=clauses))
+        stages.append(Piece(resolve("\n".join([*used, text]), values), clauses=clauses))
         known |= {} if scan is None else scan.result_lines()
     return stages
 
@@ -278,7 +220,7 @@ class Piece:
 
 
 def _lanes(kernel: Any, code: IndentedBuffer) -> None:
-    walk = Walk(kernel, _tree(kernel, is_loop=False), kernel.item_entries)
+    walk = Walk(kernel, tree_of(kernel, is_loop=False), kernel.item_entries)
     pieces = [piece for segment in kernel.segments for piece in _pieces(kernel, segment)]
     carried = _carried(pieces)
     code.writeline(f"MB_TILES(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
@@ -300,14 +242,14 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
 
 
 def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
-    tree = _tree(kernel, is_loop=True)
+    tree = tree_of(kernel, is_loop=True)
     in_parts = piece.sums and V.graph.sizevars.optimization_hint(tree.numel, fallback=1 << 20) > LONGEST_SERIAL_SUM
     end = f"{tree.prefix}numel"
     if in_parts:
         code.writeline(f"MB_PARTS(part, {end}, {LONGEST_SERIAL_SUM}) {{")
         code.writelines([f"{a.type} {a.name}_whole[MB_LANES];" for a in piece.sums])
         code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
-        _block(code, [f"{a.name}_whole[lane] = {a.name}[lane]; {a.name}[lane] = {a.initial};" for a in piece.sums])
+        block(code, [f"{a.name}_whole[lane] = {a.name}[lane]; {a.name}[lane] = {a.initial};" for a in piece.sums])
         code.writeline(f"MB_PART({tree.name}, part, {end}, {LONGEST_SERIAL_SUM}) {{")
     else:
         code.writeline(f"MB_SERIAL({tree.name}, {end}) {{")
@@ -317,7 +259,7 @@ def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[
     code.writeline("}")
     if in_parts:
         code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
-        _block(code, [f"{a.name}[lane] += {a.name}_whole[lane];" for a in piece.sums])
+        block(code, [f"{a.name}[lane] += {a.name}_whole[lane];" for a in piece.sums])
         code.writeline("}")
 
 
@@ -327,7 +269,7 @@ def _over_lanes(code: IndentedBuffer, piece: Piece, columns: list[str], carried:
     imports = [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
     exports = [f"{name}_lanes[lane] = {name};" for name in defined if name in carried and piece.serial is None]
     code.writelines([f"MB_SIMD({piece.clauses})", f"MB_EACH_LANE(lane, {tile}) {{"])
-    _block(code, columns, imports, piece.text, exports)
+    block(code, columns, imports, piece.text, exports)
 
 
 def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
@@ -335,19 +277,19 @@ def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
     after = [f"mb_report_outside(mb_error, {check.name}, {check.size});" for check in segment.checks]
     clauses = segment.clauses(scalars=False)
     if not segment.is_loop:
-        return [Piece(_resolve(segment.lines.getvalue(), {"once": ""}), before, after, clauses)]
+        return [Piece(resolve(segment.lines.getvalue(), {"once": ""}), before, after, clauses)]
     accumulators = segment.accumulators
     lanes = {a.name: f"{a.name}[lane]" for a in accumulators}
-    tree = _tree(kernel, is_loop=True)
+    tree = tree_of(kernel, is_loop=True)
     lanes |= {scan.name: scan.in_lanes(str(tree.name)) for scan in segment.scans}
     pieces = []
     if accumulators or segment.scans:
         accumulators = [*accumulators, *(carry for scan in segment.scans for carry in scan.carries)]
-        initial = [f"{a.name}[lane] = {_resolve(a.initial, {'first': '0'})};" for a in accumulators]
+        initial = [f"{a.name}[lane] = {resolve(a.initial, {'first': '0'})};" for a in accumulators]
         pieces.append(Piece("\n".join(initial)))
     serial = Walk(kernel, tree, segment.entries).flat_lines()
     sums = [a for a in accumulators if a.is_inexact]
-    pieces.append(Piece(_resolve(segment.lines.getvalue(), lanes), before, after, clauses, serial, sums))
+    pieces.append(Piece(resolve(segment.lines.getvalue(), lanes), before, after, clauses, serial, sums))
     results = [
         f"const {kernel.variable_type(variable)} {variable} = "
         + value.format(*(f"{a.name}[lane]" for a in r.accumulators))
@@ -355,7 +297,7 @@ def _pieces(kernel: Any, segment: Segment) -> list[Piece]:
         for r in segment.reductions
         for variable, value in r.results
     ]
-    stores = _resolve(segment.after.getvalue(), {"once": ""})
+    stores = resolve(segment.after.getvalue(), {"once": ""})
     if results or stores:
         pieces.append(Piece("\n".join([*results, stores])))
     return pieces

@@ -17,6 +17,7 @@ from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from mybackend.compile.c_types import LOW_PRECISION, STORED, c_type, compute_dtype
+from mybackend.compile.elements import PlainLoad
 from mybackend.compile.emit import emit
 from mybackend.compile.overrides import Overrides
 from mybackend.compile.printer import index_text
@@ -36,6 +37,10 @@ class TypedCSE(CSE):
     def newvar(self, bounds: Any = None, dtype: Any = None, shape: Any = None) -> CSEVariable:
         self.prefix = f"const {c_type(dtype)} " if isinstance(dtype, torch.dtype) else "const auto "
         return super().newvar(ValueRanges.unknown() if bounds is None else bounds, dtype, shape)
+
+
+def _is_indirect(index: sympy.Expr) -> bool:
+    return any(str(symbol).startswith(("tmp", "index")) for symbol in index.free_symbols)
 
 
 class Kernel(SIMDKernel):
@@ -59,6 +64,7 @@ class Kernel(SIMDKernel):
         self.segment = Segment(is_loop=self.inside_reduction, lines=self.compute)
         self.item_entries: list[Any] = []  # index variables of the items, in order of first use
         self.accesses: list[sympy.Expr] = []  # indices of loads and stores in loops
+        self.plain_loads: dict[str, PlainLoad] = {}  # of the elements form, by the text of the element
         self.messages: list[str] = []  # of assertions
         self.can_fail = False
         self.uses_special_functions = False
@@ -79,6 +85,8 @@ class Kernel(SIMDKernel):
         if should_unwrap_unspec_arg(name):  # a 0-d CPU tensor is passed by value
             return self.cse.generate(self.compute, f"{c_type(dtype)}({pointer})", dtype=held, shape=())
         element = f"{pointer}[{self._index(index)}]"
+        if not self._load_mask and not self.features.is_reduction() and not _is_indirect(self.accesses[-1]):
+            self.plain_loads[element] = PlainLoad(pointer, self.accesses[-1], STORED[dtype])
         text = f"mb_load({element})" if dtype in (*LOW_PRECISION, torch.bool) else element
         return self.cse.generate(self.compute, text, dtype=held, shape=())
 

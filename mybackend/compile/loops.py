@@ -63,21 +63,39 @@ class Walk:
     def length_text(self) -> str:
         return f"{self.tree.prefix}numel" if self.row_length is None else self._text(self.row_length)
 
-    def crosses(self, accesses: Iterable[sympy.Expr]) -> bool:
-        """Whether memory is read or written along rows where columns are far apart: a transposition."""
+    def lies_across(self, index: sympy.Expr) -> bool:
+        """Whether the next row is next in memory, and the next column is not: a transposition."""
         if self.row_length is None:
             return False
-        along_rows = [
-            e
-            for e in self.entries
-            if self.is_row(e) and V.graph.sizevars.statically_known_equals(e.divisor, self.row_length)
-        ]
+        along_rows = [e for e in self.entries if self.is_row(e) and self._is_next_row(e)]
         columns = [e for e in self.entries if not self.is_row(e) and e.divisor == 1]
-        return any(
-            self._step(index, row) == 1 and any(self._step(index, column) not in (0, 1) for column in columns)
-            for index in accesses
-            for row in along_rows
+        return any(self._step(index, row) == 1 for row in along_rows) and any(
+            self._step(index, column) not in (0, 1) for column in columns
         )
+
+    def in_runs(self, index: sympy.Expr, first: str, last: str) -> list[str] | None:
+        """C++ conditions for rows `first` to `last` of a column to be neighbours in memory, where `index` lies across.
+
+        None if that cannot be told from the variables of rows.
+        """
+        conditions = []
+        for e in self.entries:
+            if e.symbol() not in index.free_symbols:
+                continue
+            if not self.is_row(e):
+                if not V.graph.sizevars.statically_known_multiple_of(self.row_length, e.divisor * e.length):
+                    return None
+                continue
+            step = f"({self._in_row(e, last)}) - ({self._in_row(e, first)})"
+            wanted = f"{last} - {first}" if self._is_next_row(e) else "0"
+            if step != f"({last}) - ({first})" or wanted == "0":
+                conditions.append(f"{step} == {wanted}")
+        return conditions
+
+    def _is_next_row(self, e: IterationRangesEntry) -> bool:
+        sizevars = V.graph.sizevars
+        long_enough = sizevars.optimization_hint(e.length, fallback=SHORTEST_ROW) >= SHORTEST_ROW // 2
+        return long_enough and bool(sizevars.statically_known_equals(e.divisor, self.row_length))
 
     def _step(self, index: sympy.Expr, e: IterationRangesEntry) -> sympy.Expr:
         symbol = e.symbol()

@@ -21,6 +21,7 @@ SAMPLE = {
     "lanes": lambda x, w, i: (x.softmax(0), x.argmin(0), x.std(0), (x > 0).any(0)),
     "indices": gather,
     "scans": lambda x, w, i: (x.cumsum(1), x.bfloat16().cumsum(0), x.cummax(1), x.softmax(1).logcumsumexp(1)),
+    "tiles": lambda x, w, i: (x.t() * x.view(70, 33), x.bfloat16().t() + x.view(70, 33)),
     "segments": lambda x, w, i: torch._foreach_mul(torch._foreach_add([x, w, x.t()], 1), [2.0, 3.0, 4.0]),
     "random": lambda x, w, i: F.dropout(x, 0.5) + torch.randn_like(x),
 }

@@ -11,4 +11,5 @@
 #include "atomic.h"
 #include "random.h"
 #include "scan.h"
+#include "tile.h"
 #include "search.h"

@@ -1,7 +1,7 @@
 // Loops over the items of a kernel, the same words on both sides.
 //
 //   MB_ROWS(p, numel, length)       items in rows of `length`: p.row, and columns p.first to p.last of it
-//   MB_SQUARE_ROWS(p, numel, length) the same in an order that suits transpositions
+//   MB_SQUARE_ROWS(p, numel, length) the same in an order that suits transpositions; MB_TILED is in tile.h
 //     MB_COLUMNS(column, p)         each column: a loop that vectorises on the host, one item per thread on the GPU
 //   MB_TILES(p, numel, length)      the same in pieces of at most MB_LANES columns, for outer reductions
 //     MB_EACH_LANE(lane, p)         each column of the piece; a lane's accumulator is acc[lane]

@@ -1,0 +1,41 @@
+"""Words that the writers of all forms use for the text of a kernel's body."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torch._inductor.codegen.common import IndentedBuffer
+
+from mybackend.compile.segments import Segment
+
+__all__ = ["block", "declare_checks", "report_checks", "resolve", "tree_of"]
+
+TOKEN = re.compile(r"\$(\w+)\$")
+
+
+def tree_of(kernel: Any, is_loop: bool) -> Any:
+    return next(tree for tree in kernel.range_trees if tree.is_loop == is_loop)
+
+
+def resolve(text: str, values: dict[str, str]) -> str:
+    """Replaces `$name$`; accumulators that are not mentioned are scalars."""
+    return TOKEN.sub(lambda match: values.get(match.group(1), match.group(1)), text)
+
+
+def declare_checks(code: IndentedBuffer, segment: Segment) -> None:
+    for check in segment.checks:
+        code.writeline(f"mb_u64 {check.name} = 0;")
+
+
+def report_checks(code: IndentedBuffer, segment: Segment) -> None:
+    for check in segment.checks:
+        code.writeline(f"mb_report_outside(mb_error, {check.name}, {check.size});")
+
+
+def block(code: IndentedBuffer, *parts: Any) -> None:
+    """`{`, the parts (lines or text) one level deeper, `}`; the opening line has been written."""
+    with code.indent():
+        for part in parts:
+            code.splice(part) if isinstance(part, (str, IndentedBuffer)) else code.writelines(part)
+    code.writeline("}")
