@@ -101,7 +101,7 @@ def test_pointwise_code(on_threads):
 
 
 @pytest.mark.parametrize("dim", [0, 1])
-@pytest.mark.parametrize("shape", [(5, 70), (3, 1000), (40, 33)])
+@pytest.mark.parametrize("shape", [(5, 70), (3, 1000)])
 def test_reductions(on_threads, dim, shape):
     def reduced(x):
         return x.sum(dim), x.amax(dim), x.argmin(dim), x.var(dim), (x > 2).any(dim), x.softmax(dim)
@@ -114,7 +114,7 @@ def test_a_norm(on_threads):
 
 
 @pytest.mark.parametrize("dim", [0, 1])
-@pytest.mark.parametrize("shape", [(3, 31), (3, 33), (2, 700), (4, 64)])
+@pytest.mark.parametrize("shape", [(3, 33), (2, 700), (4, 64)])
 def test_scans(on_threads, dim, shape):
     def scanned(x):
         return x.cumsum(dim), x.cummax(dim), x.softmax(dim).cumsum(dim).sum(dim)
@@ -122,7 +122,7 @@ def test_scans(on_threads, dim, shape):
     on_threads(scanned, torch.randn(shape), **CLOSE)
 
 
-@pytest.mark.parametrize("shape", [(33, 70), (70, 33), (64, 64), (16, 100)])
+@pytest.mark.parametrize("shape", [(33, 70), (64, 64)])
 def test_transpositions(on_threads, shape):
     on_threads(lambda x, y: (x.t() * 2 + y, (x.t() + y).bfloat16()), torch.randn(shape), torch.randn(shape[::-1]))
 

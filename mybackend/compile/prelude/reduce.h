@@ -98,22 +98,48 @@ struct mb_combine_moments {
 };
 
 #if MB_GPU
-// A tree in shared memory, for any number of threads up to 1024 and any type.
+// Values of any type between the threads of a warp, word by word. A block is whole warps.
+template <class T>
+struct mb_words {
+  unsigned word[(sizeof(T) + 3) / 4];
+};
+#define MB_SHUFFLE(name, shuffle)                                                   \
+  template <class T>                                                                \
+  MB_FN T name(const T& x, int lanes) {                                             \
+    mb_words<T> words{};                                                            \
+    __builtin_memcpy(&words, &x, sizeof(T));                                        \
+    for (unsigned& word : words.word) word = shuffle(0xffffffffu, word, lanes);     \
+    T y;                                                                            \
+    __builtin_memcpy(&y, &words, sizeof(T));                                        \
+    return y;                                                                       \
+  }
+MB_SHUFFLE(mb_from_later, __shfl_down_sync)
+MB_SHUFFLE(mb_from_earlier, __shfl_up_sync)
+MB_SHUFFLE(mb_from_lane, __shfl_sync)
+#undef MB_SHUFFLE
+
+// Each warp by shuffles, then the first warp the results of all.
 template <class Op, class T>
 MB_FN T mb_all(T x) {
-  __shared__ __align__(16) unsigned char bytes[1024 * sizeof(T)];
+  for (int lanes = 16; lanes > 0; lanes /= 2) x = Op::of(x, mb_from_later(x, lanes));
+  if (blockDim.x == 32) return mb_from_lane(x, 0);
+  __shared__ __align__(16) unsigned char bytes[32 * sizeof(T)];
   T* held = reinterpret_cast<T*>(bytes);
-  held[threadIdx.x] = x;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  if (lane == 0) held[warp] = x;
   __syncthreads();
-  for (unsigned count = blockDim.x; count > 1;) {
-    const unsigned half = (count + 1) / 2;
-    if (threadIdx.x + half < count) held[threadIdx.x] = Op::of(held[threadIdx.x], held[threadIdx.x + half]);
-    __syncthreads();
-    count = half;
+  if (warp == 0) {
+    x = held[lane < warps ? lane : 0];
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      const T later = mb_from_later(x, lanes);
+      if (lane + lanes < warps) x = Op::of(x, later);
+    }
+    if (lane == 0) held[0] = x;
   }
-  const T all = held[0];
   __syncthreads();
-  return all;
+  x = held[0];
+  __syncthreads();
+  return x;
 }
 #else
 template <class Op, class T>

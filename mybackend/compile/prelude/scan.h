@@ -17,23 +17,36 @@ struct mb_unknown {
 };
 
 #if MB_GPU
+// Each warp by shuffles, then the first warp the totals of all. Threads past `count` come last, so that what they have
+// reaches no other.
+template <class S>
+MB_FN S mb_scan_warp(S mine) {
+  for (int lanes = 1; lanes < 32; lanes *= 2) {
+    const S before = mb_from_earlier(mine, lanes);
+    if (int(threadIdx.x % 32) >= lanes) mine = S::of(before, mine);
+  }
+  return mine;
+}
+
 template <class S>
 MB_FN void mb_scan(typename S::many& lanes, int count, S& carry, bool& started) {
-  __shared__ __align__(16) unsigned char bytes[1024 * sizeof(S)];
+  __shared__ __align__(16) unsigned char bytes[33 * sizeof(S)];
   S* held = reinterpret_cast<S*>(bytes);
-  const int at = threadIdx.x;
-  S mine = S::get(lanes, 0);
-  held[at] = mine;
+  const int at = threadIdx.x, lane = at % 32, warp = at / 32, warps = blockDim.x / 32;
+  S mine = mb_scan_warp(S::get(lanes, 0));
+  if (lane == 31) held[warp] = mine;
   __syncthreads();
-  for (int step = 1; step < count; step *= 2) {
-    if (at >= step && at < count) mine = S::of(held[at - step], mine);
-    __syncthreads();
-    held[at] = mine;
-    __syncthreads();
+  if (warp == 0) {
+    const S total = mb_scan_warp(held[lane < warps ? lane : 0]);
+    if (lane < warps) held[lane] = total;
   }
-  const S all = held[count - 1];
-  S::set(lanes, 0, started ? S::of(carry, mine) : mine);
-  carry = started ? S::of(carry, all) : all;
+  __syncthreads();
+  if (warp > 0) mine = S::of(held[warp - 1], mine);
+  if (started) mine = S::of(carry, mine);
+  if (at == count - 1) held[32] = mine;
+  __syncthreads();
+  S::set(lanes, 0, mine);
+  carry = held[32];
   started = true;
   __syncthreads();
 }
