@@ -381,13 +381,14 @@ def run(recipe: Recipe, collect: Callable[[], object]) -> Outcome:
         log = [entry for entry in builder.log if not isinstance(entry, float)] + [
             entry for entry in builder.log if isinstance(entry, float)
         ]
-        for leaf in builder.leaves:
-            leaf.grad = None
+        for value in builder.pool:  # under create_graph a gradient refers to what it is the gradient of
+            if value.is_leaf or value.retains_grad:
+                value.grad = None
         for handle in builder.handles:  # a multi-grad hook refers to its nodes, which refer to it
             handle.remove()
         alive = [weakref.ref(value) for value in builder.leaves]
         del builder
-        leaf = handle = None
+        value = handle = None
     leaked = sum(reference() is not None for reference in alive)
     if leaked:
         collect()
