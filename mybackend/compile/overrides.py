@@ -98,10 +98,20 @@ def _truth(value: Any) -> str:
     return str(value) if _is_bool(value) else f"({value} != 0)"
 
 
+def _is_small(value: Any) -> bool:
+    """Whether the 64-bit integer is known to fit into 32 bits."""
+    try:
+        return value.dtype == torch.int64 and bool(value.bounds.lower >= -(2**31) and value.bounds.upper < 2**31)
+    except (AttributeError, TypeError):
+        return False
+
+
 def _comparison(operator: str, of_bools: str) -> Any:
     def override(x: Any, y: Any) -> str:
         if _is_bool(x) and _is_bool(y):
             return of_bools.format(x=x, y=y)
+        if _is_small(x) and _is_small(y):  # an index: its 32-bit lanes are those of the floats it chooses among
+            return f"int({x}) {operator} int({y})"
         return f"{x} {operator} {y}"
 
     return staticmethod(override)

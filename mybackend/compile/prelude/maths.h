@@ -260,28 +260,27 @@ MB_FN float mb_sinh(float x) {
   return mb_fabs(x) < 1.0f ? near : far;
 }
 
-// Below 1, x times a polynomial in x^2; above, 1 - e^-q(|x|). Both polynomials are minimax fits of erf(x)/x and of
-// -log(erfc(x)) weighted by erfc(x), with an error below 2e-9, so that rounding dominates (1.5 ulp).
+// x P(x^2) / Q(x^2), a minimax fit of erf(x)/x up to where erf(x) is 1 (relative error 2e-8, so that rounding dominates: at
+// most 6 ulp, 3.3e-7). Half the time of what is exact to 1.5 ulp, and closer than the formula of ATen's vectors (5e-7).
 MB_FN float mb_erf(float x) {
-  const float z = mb_fabs(x);
-  const float s = x * x;
-  float p = 7.85384096477e-5f;
-  p = p * s - 8.0101874494e-4f;
-  p = p * s + 5.18832698265e-3f;
-  p = p * s - 2.68538115652e-2f;
-  p = p * s + 1.12835851398e-1f;
-  p = p * s - 3.76126258235e-1f;
-  p = p * s + 1.2837916573e-1f;
-  const float u = z < 4.0f ? z : 4.0f;
-  float q = -1.86383809513e-4f;
-  q = q * u + 2.94770178605e-3f;
-  q = q * u - 2.18382308888e-2f;
-  q = q * u + 1.03107088962e-1f;
-  q = q * u + 6.38144463493e-1f;
-  q = q * u + 1.12708940351f;
-  q = q * u + 3.41472600047e-4f;
-  const float tail = mb_copysign(1.0f - mb_exp(-q), x);
-  return z >= 1.0f ? tail : x + x * p;
+  float u = x < -3.925f ? -3.925f : x;
+  u = u > 3.925f ? 3.925f : u;
+  const float s = u * u;
+  float p = 2.045994051513844e-06f;
+  p = p * s + 0.0002848257718142122f;
+  p = p * s + 0.0037721111439168453f;
+  p = p * s + 0.052767910063266754f;
+  p = p * s + 0.19058465957641602f;
+  p = p * s + 1.1283791065216064f;
+  float q = 3.804649895755574e-05f;
+  q = q * s + 0.0011637366842478514f;
+  q = q * s + 0.014982322230935097f;
+  q = q * s + 0.11417879164218903f;
+  q = q * s + 0.5022339820861816f;
+  q = q * s + 1.0f;
+  float y = u * p / q;
+  y = y < -1.0f ? -1.0f : y;
+  return y > 1.0f ? 1.0f : y;
 }
 #endif
 
