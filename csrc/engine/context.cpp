@@ -52,6 +52,10 @@ variable_list Driver::apply(variable_list&&) {
   return {};
 }
 
+void push_shutdown_task(ReadyQueue& queue) {
+  queue.push(NodeTask(GraphTaskPtr(), NodePtr(), InputBuffer(0), /*isShutdownTask=*/true), /*count=*/false);
+}
+
 void enter_as_owner(const GraphTaskPtr& graph_task, const NodePtr& driver, const std::function<void()>& work) {
   pending_work = &work;
   graph_task->cpu_ready_queue_->push(NodeTask(graph_task, driver, InputBuffer(0)));
@@ -63,7 +67,7 @@ void enter_as_helper(const GraphTaskPtr& graph_task, const NodePtr& driver, cons
   const auto queue = std::make_shared<ReadyQueue>();
   const std::function<void()> work_and_leave = [&] {
     work();
-    queue->push(NodeTask(GraphTaskPtr(), NodePtr(), InputBuffer(0), /*isShutdownTask=*/true), /*count=*/false);
+    push_shutdown_task(*queue);
   };
   pending_work = &work_and_leave;
   queue->push(NodeTask(graph_task, driver, InputBuffer(0)));

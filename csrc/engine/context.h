@@ -22,6 +22,9 @@ class Driver final : public Node {
 // What upstream's engine passes to the driver, which ignores it.
 const Tensor& driver_gradient();
 
+// Makes upstream's thread_main return when it has run what else is in the queue.
+void push_shutdown_task(torch::autograd::ReadyQueue& queue);
+
 // Runs `work` inside of the context. On the thread that called backward (`owner`), returning completes the graph
 // task: final callbacks run and the future gets its value, or its error. On another thread it only leaves the context.
 void enter_as_owner(const GraphTaskPtr& graph_task, const NodePtr& driver, const std::function<void()>& work);

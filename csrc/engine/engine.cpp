@@ -1,6 +1,8 @@
 #include "csrc/engine/engine.h"
 
 #include <ATen/DeviceAccelerator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <pthread.h>
 
 #include "csrc/engine/context.h"
 #include "csrc/engine/python.h"
@@ -14,6 +16,20 @@ constexpr int kMostNested = torch::autograd::MAX_DEPTH;  // runs on one thread b
 
 // The run that base Engine::execute() is about to hand to execute_with_graph_task() on this thread.
 thread_local Run* pending_run = nullptr;
+
+// Whether torch was built for another accelerator than this device.
+bool knows_another_accelerator() {
+  static const bool known = [] {
+    for (int type = 0; type < c10::COMPILE_TIME_MAX_DEVICE_TYPES; type++) {
+      const auto device = static_cast<c10::DeviceType>(type);
+      const bool other =
+          device != c10::DeviceType::CPU && device != c10::DeviceType::Meta && device != c10::DeviceType::PrivateUse1;
+      if (other && c10::impl::hasDeviceGuardImpl(device)) return true;
+    }
+    return false;
+  }();
+  return known;
+}
 
 NodePtr take_driver() {
   NodePtr& spare = this_thread().spare_driver;
@@ -101,6 +117,7 @@ c10::intrusive_ptr<at::ivalue::Future> Engine::execute_with_graph_task(const Gra
     return stock_->execute_with_graph_task(graph_task, std::move(graph_root), std::move(buffer));
   }
   run->describe_to(*graph_task, graph_root.get());
+  if (knows_another_accelerator()) graph_task->owner_ = torch::autograd::CPU_DEVICE;
   auto& thread = this_thread();
   const bool outermost = thread.interrupt == nullptr;
   if (outermost) thread.interrupt = &run->interrupt;
@@ -123,8 +140,24 @@ c10::intrusive_ptr<at::ivalue::Future> Engine::execute_with_graph_task(const Gra
 
 void Engine::enter(const GraphTaskPtr& graph_task, const NodePtr&,
                    const std::shared_ptr<torch::autograd::ReadyQueue>& queue) {
+  if (knows_another_accelerator()) take_cpu_as_device();
   init_local_ready_queue(queue);
   torch::autograd::Engine::thread_main(graph_task);
+}
+
+// Upstream's thread_main makes the thread's device current with the guard of every kind of device. A thread that
+// upstream knows nothing of has device -2, which the guards of other accelerators refuse (CUDA's, in a torch built for
+// it). The only way to give it the CPU, for which nothing is made current, is thread_init; a shutdown task makes that
+// return.
+void Engine::take_cpu_as_device() {
+  thread_local bool taken = false;
+  if (std::exchange(taken, true)) return;
+  const auto queue = std::make_shared<torch::autograd::ReadyQueue>();
+  push_shutdown_task(*queue);
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  torch::autograd::Engine::thread_init(torch::autograd::CPU_DEVICE, queue, /*should_increment=*/false);
+  pthread_setname_np(pthread_self(), name);
 }
 
 // The Python engine persists a Python exception, then the base marks the graph task as failed.

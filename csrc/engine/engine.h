@@ -42,6 +42,7 @@ class Engine final : public torch::autograd::Engine {
 
  private:
   Engine();
+  void take_cpu_as_device();
 
   torch::autograd::Engine* stock_;
   std::atomic<bool> installed_{false};
