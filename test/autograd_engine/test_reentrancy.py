@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 def levels_per_thread(levels: int, multithreading: bool = True) -> list[int]:
-    """Of a new thread: with a torch built for CUDA, PyTorch's engine counts one level too many on a thread that ours has
+    """Of a new thread: with a torch built for CUDA, PyTorch's engine counts a level too many on a thread that ours has
     used (docs/engine.md)."""
 
     def run() -> list[int]:
