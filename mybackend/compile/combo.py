@@ -141,8 +141,9 @@ class Combo:
             "}",
         ]
         definitions = [text.replace("FUNCTION_NAME", name) for text, name in functions.items()]
-        includes = special_functions(*(segment.kernel for segment in self.segments))
-        return includes + "".join(definitions) + "\n".join(lines) + "\n" + host_entry("KERNEL_NAME", listed)
+        kernels = [segment.kernel for segment in self.segments]
+        entry = host_entry("KERNEL_NAME", listed, *kernels)
+        return special_functions(*kernels) + "".join(definitions) + "\n".join(lines) + "\n" + entry
 
     def total(self) -> sympy.Expr:
         return sum((segment.padded_items() for segment in self.segments), sympy.S.Zero)

@@ -31,7 +31,7 @@ DEFINED = re.compile(r"^\s*(?:const )?(\w+) ((?:tmp|index)\d+) =", re.MULTILINE)
 USED = re.compile(r"\b(?:tmp|index)\d+\b")
 
 # Terms that a lane adds up before the total is added to the whole's.
-LONGEST_SERIAL_SUM = 512
+LONGEST_SERIAL_SUM = 64
 
 # A reduction over this few elements is better vectorised over its items, even where those are no neighbours.
 SHORT_REDUCTION = 8

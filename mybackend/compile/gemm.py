@@ -1,4 +1,6 @@
-"""Matrix products as templates: mm, addmm, bmm and baddbmm, and with them linear layers, with what follows them fused.
+"""Matrix products as templates: mm, addmm, bmm and baddbmm, with what follows them fused.
+
+With them come linear layers and convolutions of 1 x 1.
 
 The tile's product is prelude/tile_product.h; the text here places tiles. A bias is not part of the template: it is
 added by pointwise code, which is fused like an activation or a residual.
@@ -14,10 +16,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._inductor import ir
+from torch._inductor import config, ir
 from torch._inductor import lowering as inductor
 from torch._inductor.kernel import bmm as inductor_bmm
 from torch._inductor.kernel import mm as inductor_mm
+from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V as virtualized
 
 import mybackend
@@ -102,7 +105,7 @@ def host_vendor() -> str:
         return ""
 
 
-def prefers_template(a: Any, b: Any) -> bool:
+def prefers_template(dtype: torch.dtype, rows: int, depth: int, columns: int) -> bool:
     """Whether the template beats the library, by what was measured (benchmarks/gemm.py).
 
     In float32 and float64 it does with AVX-512 on CPUs that are not Intel's, since MKL keeps to AVX2 there: up to twice
@@ -111,11 +114,13 @@ def prefers_template(a: Any, b: Any) -> bool:
     """
     if mybackend.driver() != "host" or mybackend.get_device_capability(0)[0] != 4 or host_vendor() == "GenuineIntel":
         return False
-    sizes = (*a.get_size()[-2:], b.get_size()[-1])
-    rows, depth, columns = (V.graph.sizevars.optimization_hint(n, fallback=256) for n in sizes)
-    if a.get_dtype() in (torch.float32, torch.float64):
-        return bool(rows >= 8 and columns >= 8)
-    return bool(rows * depth * columns <= SMALL_PRODUCT)
+    if dtype in (torch.float32, torch.float64):
+        return rows >= 8 and columns >= 8
+    return rows * depth * columns <= SMALL_PRODUCT
+
+
+def _prefers(dtype: torch.dtype, *sizes: Any) -> bool:
+    return prefers_template(dtype, *(V.graph.sizevars.optimization_hint(size, fallback=256) for size in sizes))
 
 
 def install() -> None:
@@ -125,6 +130,24 @@ def install() -> None:
     _wrap(aten.bmm, functools.partial(_product, bmm, inductor_bmm.aten_bmm))
     _wrap(aten.addmm, functools.partial(_sum, mm, inductor_mm.aten_addmm))
     _wrap(aten.baddbmm, functools.partial(_sum, bmm, inductor_bmm.aten_baddbmm))
+    _make_products_of_convolutions()
+
+
+def _make_products_of_convolutions() -> None:
+    """A convolution of 1 x 1 in channels_last is a product of what is in memory; told to, Inductor makes it one."""
+    original = inductor.lowerings[aten.convolution.default]
+
+    @functools.wraps(original)
+    def lowered(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+        device = x.get_device()
+        product = False
+        if device is not None and device.type == "mybackend" and V.graph.layout_opt and x.get_dtype() in DTYPES:
+            batch, depth, *places = x.get_size()
+            product = _prefers(x.get_dtype(), sympy_product([batch, *places]), depth, weight.get_size()[0])
+        with config.patch(conv_1x1_as_mm=product or config.conv_1x1_as_mm):
+            return original(x, weight, *args, **kwargs)
+
+    inductor.lowerings[aten.convolution.default] = inductor.lowerings[aten.convolution] = lowered
 
 
 def _wrap(operator: Any, lower: Callable[..., Any]) -> None:
@@ -138,7 +161,8 @@ def _wrap(operator: Any, lower: Callable[..., Any]) -> None:
                 return result
         return original(*args, **kwargs)
 
-    inductor.lowerings[operator.default] = lowered
+    # By overload for graphs, by name for Inductor's own lowerings.
+    inductor.lowerings[operator.default] = inductor.lowerings[operator] = lowered
 
 
 def _product(template: Template, call: Any, a: Any, b: Any) -> Any:
@@ -174,7 +198,7 @@ def _lowered(
     if any(V.graph.sizevars.statically_known_equals(n, 0) for n in size):
         return None
     if not can_measure():
-        if not prefers_template(a, b):
+        if not _prefers(dtype, *a.get_size()[-2:], size[-1]):
             return None
         layout = ir.FixedLayout(device, dtype, size)
         operands = {"a": realized(a), "b": realized(b)}

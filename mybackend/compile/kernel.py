@@ -68,6 +68,9 @@ class Kernel(SIMDKernel):
         self.messages: list[str] = []  # of assertions
         self.can_fail = False
         self.uses_special_functions = False
+        self.adds = False  # to elements that several items share
+        self.chooses = False  # has a `where`
+        self.tests_choices = False  # has a test for NaN after one
         self.structs: dict[str, str] = {}  # text -> name of what the body begins with
         self._numbers = itertools.count()
         self._kept: OrderedSet[CSEVariable] = OrderedSet()  # variables that outlive their segment
@@ -96,7 +99,8 @@ class Kernel(SIMDKernel):
         if mode is None:
             line = f"{element} = {converted};"
         elif mode == "atomic_add":
-            line = f"mb_atomic_add(&{element}, {converted});"
+            line = f"MB_ADD(&{element}, {converted});"
+            self.adds = True
         else:
             raise NotImplementedError(f"mybackend.compile has no store of mode '{mode}'")
         # In a kernel with a reduction, one thread of the block stores what is the same in all.

@@ -112,6 +112,8 @@ def _comparison(operator: str, of_bools: str) -> Any:
             return of_bools.format(x=x, y=y)
         if _is_small(x) and _is_small(y):  # an index: its 32-bit lanes are those of the floats it chooses among
             return f"int({x}) {operator} int({y})"
+        if x is y and V.kernel.chooses:
+            V.kernel.tests_choices = True
         return f"{x} {operator} {y}"
 
     return staticmethod(override)
@@ -204,14 +206,14 @@ class Overrides(OpOverrides):
     @staticmethod
     def where(condition: Any, x: Any, y: Any) -> str:
         dtype = _joined(x, y)
+        V.kernel.chooses = True
         return f"{condition} ? {_as(x, dtype)} : {_as(y, dtype)}"
 
     # -- arithmetic
 
     @staticmethod
     def relu(x: Any) -> str:
-        zero = c_constant(0, _dtype(x))
-        return f"{x} < {zero} ? {zero} : {x}"
+        return f"mb_relu({x})"
 
     @staticmethod
     def abs(x: Any) -> str:
@@ -287,6 +289,7 @@ class Overrides(OpOverrides):
 
     @staticmethod
     def isnan(x: Any) -> str:
+        V.kernel.tests_choices |= V.kernel.chooses
         return f"{x} != {x}"
 
     @staticmethod

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 import torch
-from torch._inductor import ir, lowering, scheduler, utils
+from torch._inductor import choices, config, graph, ir, lowering, scheduler, utils
 from torch._inductor.runtime.hints import DeviceProperties, ReductionHint
 from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import NullHandler, V
@@ -25,6 +25,10 @@ LONG_SCAN = 1 << 15
 
 DEVICE = "mybackend"
 
+# Of a sum of columns: how many make a tile for one core, and how many elements occupy several cores.
+NARROW_TILE = 16
+WORTH_SPLITTING = 1 << 17
+
 
 def apply() -> None:
     join_gpu_types()
@@ -34,6 +38,8 @@ def apply() -> None:
     lay_out_results()
     join_copies_into_a_concatenation()
     leave_long_scans_to_operators()
+    convolve_in_channels_last()
+    split_few_columns()
 
 
 def join_gpu_types() -> None:
@@ -164,6 +170,47 @@ def leave_long_scans_to_operators() -> None:
 
     ir.Scan.create = classmethod(create_scan)
     ir.Scan.num_splits = classmethod(splits_of_scan)
+
+
+def convolve_in_channels_last() -> None:
+    """On the host, 2-d convolutions and what is between them are in channels_last, as on the CPU: it is oneDNN's order.
+
+    In the other order oneDNN copies every operand to its own and the result back. Inductor asks for the CPU by name.
+    """
+    original = graph.GraphLowering.decide_layout_opt
+
+    @functools.wraps(original)
+    def decide_layout_opt(gm: torch.fx.GraphModule, *, is_inference: bool) -> bool:
+        convolutions = [node for node in gm.graph.nodes if node.target is torch.ops.aten.convolution.default]
+        ours = all(node.args[i].meta["val"].device.type == DEVICE for node in convolutions for i in (0, 1))
+        if config.layout_optimization and convolutions and ours and mybackend.driver() == "host":
+            return bool(torch.backends.mkldnn.enabled and torch.backends.mkldnn.is_available())
+        return bool(original(gm, is_inference=is_inference))
+
+    graph.GraphLowering.decide_layout_opt = staticmethod(decide_layout_opt)
+
+
+def split_few_columns() -> None:
+    """On the host, sums of columns are split for cores only, and where there is enough to do for several.
+
+    Inductor splits them for a GPU's threads, in steps: the statistics of a batch norm in channels_last became eight
+    kernels, each of less work than it takes to start.
+    """
+    original = choices.InductorChoices.reduction_split_factor
+
+    @functools.wraps(original)
+    def reduction_split_factor(
+        device: torch.device, reduction_numel_hint: int, numel_hint: int, inner_reduction: bool
+    ) -> int:
+        if inner_reduction or device.type != DEVICE or mybackend.driver() != "host":
+            return int(original(device, reduction_numel_hint, numel_hint, inner_reduction))
+        parts = 4 * mybackend.get_device_properties(device).multi_processor_count
+        tiles = max(1, numel_hint // NARROW_TILE)
+        if reduction_numel_hint * numel_hint < WORTH_SPLITTING:
+            return 1
+        return max(1, parts // tiles)
+
+    choices.InductorChoices.reduction_split_factor = staticmethod(reduction_split_factor)
 
 
 def exempt_from_triton() -> None:

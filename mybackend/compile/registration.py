@@ -22,11 +22,13 @@ DEVICE = "mybackend"
 def register_interface() -> None:
     from torch._dynamo.device_interface import register_interface_for_device
 
+    from mybackend.compile import fakes
     from mybackend.compile.device_interface import Interface
 
     register_interface_for_device(DEVICE, Interface)
     for index in range(mybackend.device_count()):
         register_interface_for_device(f"{DEVICE}:{index}", Interface)
+    fakes.install()
 
 
 def register_trace_rules() -> None:

@@ -39,13 +39,13 @@ def special_functions(*kernels: Any) -> str:
     return '#include "special.h"\n' if any(kernel.uses_special_functions for kernel in kernels) else ""
 
 
-def host_entry(name: str, parameters: list[Parameter]) -> str:
+def host_entry(name: str, parameters: list[Parameter], *kernels: Any) -> str:
     """What the host driver calls for the items [begin, end) of a launch."""
     passed = ", ".join(p.from_slot(i) for i, p in enumerate(parameters))
+    attribute = "MB_TESTS_CHOICES " if any(kernel.tests_choices for kernel in kernels) else ""
     lines = [
         "#if !MB_GPU",
-        f'extern "C" __attribute__((visibility("default"))) void {name}_run(const mb_slot* slots, mb_i64 begin, '
-        "mb_i64 end) {",
+        f"MB_HOST_ENTRY {attribute}{name}_run(const mb_slot* slots, mb_i64 begin, mb_i64 end) {{",
         f"  {name}(begin, end, {passed});",
         "}",
         "#endif",
@@ -74,7 +74,9 @@ class Signature:
 
     def source(self, name: str, body: str) -> str:
         includes = special_functions(self.kernel)
-        return includes + self.function("MB_KERNEL", name, "MB_SPAN", body) + host_entry(name, self.listed())
+        return (
+            includes + self.function("MB_KERNEL", name, "MB_SPAN", body) + host_entry(name, self.listed(), self.kernel)
+        )
 
     def function(self, kind: str, name: str, span: str, body: str) -> str:
         """The definition of the function with this body; `kind` and `span` are macros of prelude/platform.h."""
@@ -86,6 +88,9 @@ class Signature:
             extent = f"mb_index({tree.prefix}extent)" if tree.prefix in passed else str(int(tree.numel))
             qualifier = "const" if tree.prefix in passed else "constexpr"
             lines.append(f"  {qualifier} mb_index {tree.prefix}numel = {extent};")
+        if self.kernel.adds:
+            items = " * ".join(f"{tree.prefix}numel" for tree in self.extents if not tree.is_reduction)
+            lines.append(f"  MB_ALONE({items});")
         lines += [f"  {line}" for line in body.splitlines()]
         return "\n".join([*lines, "}"]) + "\n"
 

@@ -28,7 +28,7 @@ needs_measuring = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def always_a_template(monkeypatch):
     """Whatever the CPU; what was compiled for another choice is not taken from Inductor's cache."""
-    monkeypatch.setattr(gemm, "prefers_template", lambda a, b: True)
+    monkeypatch.setattr(gemm, "prefers_template", lambda *_: True)
     with torch._inductor.config.patch(fx_graph_cache=False):
         yield
 
@@ -170,22 +170,43 @@ def test_tuning_for_real_gives_the_right_result(agree, dynamic):
     agree(lambda x, w, b: F.linear(x, w, b).relu(), x, w, b, options=options, dynamic=dynamic, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_a_convolution_of_one_by_one_is_a_product(device, layout):
+    def function(x, w, b, r):
+        return F.relu(F.conv2d(x, w, b) + r)
+
+    x, r = torch.randn(2, 17, 6, 7).to(memory_format=layout), torch.randn(2, 20, 6, 7).to(memory_format=layout)
+    operands = (x, torch.randn(20, 17, 1, 1), torch.randn(20), r)
+    result, code = code_of(function, *(t.to(device) for t in operands))
+    expected = function(*operands)
+    torch.testing.assert_close(result.cpu(), expected, **TOLERANCE[torch.float32])
+    assert "extern_kernels." not in code and "mb_tile_product" in code
+    if layout == torch.channels_last:
+        assert code.count("MB_KERNEL ") == 1 and result.stride() == expected.stride()
+
+
+def test_a_convolution_that_strides_is_called(agree):
+    agree(
+        lambda x, w: F.conv2d(x, w, stride=2), torch.randn(2, 9, 6, 6), torch.randn(10, 9, 1, 1), rtol=1e-4, atol=1e-4
+    )
+
+
 def test_where_nothing_is_measured_the_library_is_called_but_where_it_was_seen_to_lose(device, monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setattr(torch.mybackend, "driver", lambda: "host")
 
-    def is_a_template(rows, columns, dtype, vendor, level):
-        torch._dynamo.reset()
+    def prefers(rows, columns, dtype, vendor="AuthenticAMD", level=4):
         monkeypatch.setattr(gemm, "host_vendor", lambda: vendor)
         monkeypatch.setattr(torch.mybackend, "get_device_capability", lambda device=None: (level, 0))
-        a, b = torch.randn(rows, 32, dtype=dtype, device=device), torch.randn(32, columns, dtype=dtype, device=device)
-        return "extern_kernels.mm(" not in code_of(lambda a, b: a @ b, a, b)[1]
+        return gemm.prefers_template(dtype, rows, 1024, columns)
 
-    assert is_a_template(64, 64, torch.float32, "AuthenticAMD", 4)
-    assert not is_a_template(64, 64, torch.float32, "GenuineIntel", 4)
-    assert not is_a_template(64, 64, torch.float32, "AuthenticAMD", 3)
-    assert not is_a_template(2, 64, torch.float32, "AuthenticAMD", 4)
-    assert is_a_template(64, 64, torch.bfloat16, "AuthenticAMD", 4)
-    assert not is_a_template(1024, 1024, torch.bfloat16, "AuthenticAMD", 4)
+    assert prefers(64, 64, torch.float32) and prefers(64, 64, torch.float64)
+    assert not prefers(64, 64, torch.float32, vendor="GenuineIntel")
+    assert not prefers(64, 64, torch.float32, level=3)
+    assert not prefers(2, 64, torch.float32) and not prefers(64, 2, torch.float32)
+    assert prefers(16, 16, torch.bfloat16) and not prefers(1024, 1024, torch.bfloat16)
+    monkeypatch.setattr(torch.mybackend, "driver", lambda: "cuda")
+    assert not prefers(64, 64, torch.float32)
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")

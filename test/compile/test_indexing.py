@@ -61,3 +61,18 @@ def test_a_gradient_scattered_to_a_place_that_is_a_sum_of_terms(agree):
     x = torch.randn(2, 1, 6, 3)
     agree(lambda x: F.max_pool2d(x * 2, 3, 2, 1, return_indices=True), x, grad=False)
     agree(lambda x: F.max_pool2d(x * 2, 3, 2, 1), x, grad=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64])
+def test_many_items_add_to_few_places(device, threads, dtype):
+    """In pieces on several cores, which need atomic additions, and in one piece, which does not."""
+    index, values = torch.arange(14_000) % 7, torch.ones(14_000, 4, dtype=dtype)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        compiled = torch.compile(lambda i, v: v.new_zeros(7, 4).index_add(0, i, v), fullgraph=True)
+        result = compiled(index.to(device), values.to(device)).cpu()
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(result, torch.full((7, 4), 2000, dtype=dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._inductor.utils import run_and_get_code
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
@@ -137,3 +138,21 @@ def test_an_input_is_changed_in_place(agree):
 
 def test_an_empty_input(agree):
     agree(lambda x: (x * 2 + 1, x.sum(), x.sum(0)), torch.randn(0, 5))
+
+
+def test_relu_keeps_nan_and_the_sign_of_zero(agree):
+    x = torch.tensor([float("nan"), float("inf"), float("-inf"), -0.0, 0.0, -1e-45, 2.5, -2.5])
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        agree(lambda x: (x.relu(), torch.signbit(x.relu())), x.to(dtype), equal_nan=True)
+    agree(torch.relu, torch.tensor([-3, 0, 4]))
+
+
+def test_a_chosen_value_that_is_tested_for_nan(device):
+    """Which maximum comes first, with NaN: the kernel says so, since g++ must be kept from undoing its choices."""
+    x = torch.randn(2, 4, 9, 9)
+    x[0, 0, 3, 4], x[1, 2, 0, 0], x[1, 3] = float("nan"), float("inf"), 2.0
+    function = lambda x: F.max_pool2d(x * 2, 2, return_indices=True)  # noqa: E731
+    result, (code, *_) = run_and_get_code(torch.compile(function, fullgraph=True), x.to(device))
+    assert "MB_TESTS_CHOICES" in code
+    for ours, theirs in zip(result, function(x), strict=True):
+        torch.testing.assert_close(ours.cpu(), theirs, equal_nan=True)

@@ -13,6 +13,18 @@ MB_FN T mb_minimum(T a, T b) {
   return a != a ? a : b < a || b != b ? b : a;
 }
 
+// Keeps NaN and -0. Not a choice: of one whose outcome is compared again, g++ makes branches that it does not vectorise.
+template <class T>
+MB_FN T mb_relu(T x) {
+  return x < T(0) ? T(0) : x;
+}
+MB_FN float mb_relu(float x) {
+  return mb_bits<float>(mb_bits<mb_u32>(x) & (mb_u32(x < 0) - 1u));
+}
+MB_FN double mb_relu(double x) {
+  return mb_bits<double>(mb_bits<mb_u64>(x) & (mb_u64(x < 0) - 1ull));
+}
+
 // Integer division that rounds down, and the remainder with the divisor's sign. A divisor of 0 gives 0, where C++ has
 // no answer.
 template <class T>

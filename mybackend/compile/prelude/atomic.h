@@ -1,12 +1,19 @@
 // Additions to elements that other items may be adding to: of every type, 16-bit ones included.
+//
+// Where a launch is in one piece on the host, no other thread adds: MB_ALONE(items) at the start of a kernel finds out, and
+// MB_ADD(at, value) then does without a locked instruction.
 #pragma once
 
 #include "numbers.h"
 
 #if MB_GPU
+#define MB_ALONE(items)
+#define MB_ADD(at, value) mb_atomic_add(at, value)
 #define MB_CAS(word, expected, desired) atomicCAS(word, expected, desired)
 #define MB_READ(word) (*const_cast<const volatile decltype(*(word) + 0)*>(word))
 #else
+#define MB_ALONE(items) const bool mb_alone = mb_begin == 0 && mb_end >= mb_i64(items)
+#define MB_ADD(at, value) (mb_alone ? mb_add_alone(at, value) : mb_atomic_add(at, value))
 template <class Word>
 MB_FN Word mb_compare_and_swap(Word* word, Word expected, Word desired) {
   __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -19,6 +26,11 @@ MB_FN Word mb_compare_and_swap(Word* word, Word expected, Word desired) {
 template <class T>
 MB_FN T mb_sum_of(T a, T b) {
   return mb_to<T>::from(mb_load(a) + mb_load(b));
+}
+
+template <class T>
+MB_FN void mb_add_alone(T* at, T value) {
+  *at = mb_sum_of(*at, value);
 }
 
 template <class T>

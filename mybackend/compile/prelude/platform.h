@@ -32,6 +32,13 @@
 #define MB_PRAGMA(...) _Pragma(MB_TEXT(__VA_ARGS__))
 #define MB_SIMD(...) MB_PRAGMA(omp simd __VA_ARGS__)
 #define MB_INLINE_LAMBDA __attribute__((always_inline))
+#define MB_HOST_ENTRY extern "C" __attribute__((visibility("default"))) void
+// For a kernel that tests for NaN what it has chosen: g++ would choose between tests instead, and not vectorise that.
+#ifdef __clang__
+#define MB_TESTS_CHOICES
+#else
+#define MB_TESTS_CHOICES __attribute__((optimize("no-tree-pre")))
+#endif
 #endif
 
 typedef long long mb_i64;
