@@ -88,9 +88,10 @@ def _work(sizes: Sizes, parameters: Parameters) -> Any:
     return tile * (1 + hint(sizes["a"][-1]) // 8)
 
 
-def _template(name: str, operands: str) -> Template:
+def _template(of_batches: bool) -> Template:
     return Template(
-        name=name, inputs=("a", "b"), source=operands + TILES, blocks=_blocks, work=_work, headers=("tile_product.h",),
+        name="bmm" if of_batches else "mm", inputs=("a", "b"), source=(BMM if of_batches else MM) + TILES,
+        blocks=_blocks, work=_work, headers=("tile_product.h",),
         parameters=GPU_TILES if mybackend.driver() == "cuda" else HOST_TILES,
     )  # fmt: skip
 
@@ -125,11 +126,10 @@ def _prefers(dtype: torch.dtype, *sizes: Any) -> bool:
 
 def install() -> None:
     """Puts these lowerings before Inductor's, for this device's tensors."""
-    mm, bmm = _template("mm", MM), _template("bmm", BMM)
-    _wrap(aten.mm, functools.partial(_product, mm, inductor_mm.aten_mm))
-    _wrap(aten.bmm, functools.partial(_product, bmm, inductor_bmm.aten_bmm))
-    _wrap(aten.addmm, functools.partial(_sum, mm, inductor_mm.aten_addmm))
-    _wrap(aten.baddbmm, functools.partial(_sum, bmm, inductor_bmm.aten_baddbmm))
+    _wrap(aten.mm, functools.partial(_product, inductor_mm.aten_mm))
+    _wrap(aten.bmm, functools.partial(_product, inductor_bmm.aten_bmm))
+    _wrap(aten.addmm, functools.partial(_sum, inductor_mm.aten_addmm))
+    _wrap(aten.baddbmm, functools.partial(_sum, inductor_bmm.aten_baddbmm))
     _make_products_of_convolutions()
 
 
@@ -165,11 +165,11 @@ def _wrap(operator: Any, lower: Callable[..., Any]) -> None:
     inductor.lowerings[operator.default] = inductor.lowerings[operator] = lowered
 
 
-def _product(template: Template, call: Any, a: Any, b: Any) -> Any:
-    return _lowered(template, call, (), a, b, {}, None)
+def _product(call: Any, a: Any, b: Any) -> Any:
+    return _lowered(call, (), a, b, {}, None)
 
 
-def _sum(template: Template, call: Any, c: Any, a: Any, b: Any, *, alpha: Any = 1, beta: Any = 1) -> Any:
+def _sum(call: Any, c: Any, a: Any, b: Any, *, alpha: Any = 1, beta: Any = 1) -> Any:
     """beta * c + alpha * (a @ b); where beta is 0, c is not read, as in eager code."""
 
     def finish(product: Any) -> Any:
@@ -178,11 +178,10 @@ def _sum(template: Template, call: Any, c: Any, a: Any, b: Any, *, alpha: Any = 
             return result
         return inductor.add(result, c if beta == 1 else inductor.mul(c, beta))
 
-    return _lowered(template, call, (c,), a, b, {"alpha": alpha, "beta": beta}, finish)
+    return _lowered(call, (c,), a, b, {"alpha": alpha, "beta": beta}, finish)
 
 
 def _lowered(
-    template: Template,
     call: Any,
     added: Sequence[Any],
     a: Any,
@@ -194,7 +193,7 @@ def _lowered(
     device, dtype = a.get_device(), a.get_dtype()
     if device is None or device.type != "mybackend" or dtype not in DTYPES or b.get_dtype() != dtype:
         return None
-    size = [*a.get_size()[:-1], b.get_size()[-1]]
+    template, size = _template(of_batches=len(a.get_size()) == 3), [*a.get_size()[:-1], b.get_size()[-1]]
     if any(V.graph.sizevars.statically_known_equals(n, 0) for n in size):
         return None
     if not can_measure():

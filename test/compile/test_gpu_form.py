@@ -13,11 +13,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import custom_template
 import pytest
 import torch
 import torch.nn.functional as F
 
-from mybackend.compile import runtime, toolchain
+from mybackend.compile import gemm, lowering_registry, runtime, toolchain
 
 HERE = Path(__file__).parent / "gpu_on_threads"
 ELEMENTS, ROWS, LANES = range(3)
@@ -32,7 +33,7 @@ class KernelsOnThreads:
 
     def __init__(self, source: str, folder: Path) -> None:
         # The host's entries, which know how arguments are taken from slots, become launches.
-        entries = re.findall(r"void (\w+)_run\(.*?\n  \1\(begin, end, (.*)\);\n", source)
+        entries = re.findall(r"(\w+)_run\(const mb_slot.*?\n  \1\(begin, end, (.*)\);\n", source)
         text = ['#include "cuda_on_threads.h"', '#include "kernel.h"', source]
         for name, passed in entries:
             launch = f"cuda_launch(blocks, threads, [=] {{ {name}({passed}); }});"
@@ -142,3 +143,21 @@ def test_segments_of_every_form(on_threads):
 
 def test_atomics(on_threads):
     on_threads(lambda x, i: torch.zeros(7, 5).to(x.device).index_add(0, i, x), torch.randn(50, 5), torch.arange(50) % 7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_matrix_products(on_threads, monkeypatch, dtype, batch):
+    monkeypatch.setattr(gemm, "prefers_template", lambda *_: True)
+    tiles = {"TILE_M": 32, "TILE_N": 32, "TILE_K": 16}  # several blocks, and tiles that are not full
+    monkeypatch.setattr(gemm, "HOST_TILES", (tiles,))
+    a, b, c = (torch.randn(*batch, *size).to(dtype) for size in ((33, 50), (50, 40), (33, 40)))
+    tolerance = {"rtol": 2e-2, "atol": 1e-1} if dtype == torch.bfloat16 else CLOSE
+    on_threads(lambda a, b, c: (torch.matmul(a, b) + c).relu() * 2, a, b, c, **tolerance)
+    on_threads(lambda a, b: torch.matmul(a.mT.contiguous().mT, b.mT.contiguous().mT), a, b, **tolerance)
+
+
+def test_a_template_of_ones_own(on_threads, monkeypatch):
+    monkeypatch.setattr(lowering_registry, "_lowerings", dict(lowering_registry._lowerings))
+    custom_template.register()
+    on_threads(custom_template.model, torch.randn(5, 16), torch.randn(70, 16), **CLOSE)
