@@ -82,13 +82,10 @@ void Run::take_arguments(uint32_t index, variable_list& arguments) {
 // left the cache since they were planned; they come back while the node runs.
 void Run::prefetch_targets(const Entry& entry) const {
   constexpr uint32_t kMost = 8;
-  constexpr size_t kLine = 64;
   const uint32_t end = entry.edges_at + std::min(entry.edges, kMost);
   for (uint32_t at = entry.edges_at; at != end; ++at) {
     const uint32_t target = plan().edges[at].target;
-    if (target == Plan::kNone) continue;
-    const auto* const node = reinterpret_cast<const char*>(plan().entries[target].node);
-    for (size_t offset = 0; offset < sizeof(Node); offset += kLine) __builtin_prefetch(node + offset);
+    if (target != Plan::kNone) prefetch(plan().entries[target].node);
   }
 }
 

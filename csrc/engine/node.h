@@ -16,6 +16,14 @@ using torch::autograd::GraphTask;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 using GraphTaskPtr = std::shared_ptr<GraphTask>;
+
+// A node spreads over several cache lines, which come together rather than one by one as they are needed.
+inline void prefetch(const Node* node) {
+  constexpr size_t kLine = 64;
+  for (size_t offset = 0; offset < sizeof(Node); offset += kLine) {
+    __builtin_prefetch(reinterpret_cast<const char*>(node) + offset);
+  }
+}
 // std::shared_ptr until torch 2.12, c10::intrusive_ptr from then on.
 using NodePtr = decltype(Edge::function);
 
@@ -25,6 +33,7 @@ struct GraphTraits {
   static uint64_t depth(const Node& node) { return node.topological_nr(); }
   static const edge_list& edges(const Node& node) { return node.next_edges(); }
   static Node* target(const Edge& edge) { return edge.function.get(); }
+  static void prefetch(const Node* node) { engine::prefetch(node); }
 };
 using Plan = core::Plan<Node, GraphTraits>;
 

@@ -8,7 +8,9 @@
 //   sequence(const Node&) -> uint64_t      priority; kFirst (the largest value) for accumulators
 //   inputs(const Node&) -> uint32_t        how many gradients a node takes
 //   depth(const Node&) -> uint64_t         length of the longest path to a leaf; it prunes the traversal
-//   edges(const Node&) -> range of edges   each with .function (pointer-like) and .input_nr
+//   edges(const Node&) -> range of edges   each with .input_nr
+//   target(const Edge&) -> Node*           null for an edge that leads nowhere
+//   prefetch(const Node*)                  the node is looked at soon
 //
 // Ownership: a plan holds plain pointers; who holds the roots holds the graph. A plan is reused between backwards so
 // that its arrays keep their memory; clear() forgets the contents only.
@@ -79,6 +81,7 @@ class Plan {
           edges.push_back({kNone, 0});
           continue;
         }
+        Traits::prefetch(next);
         const uint32_t target = index_of(next);
         Entry& entry = entries[target];
         ++entry.waiting;

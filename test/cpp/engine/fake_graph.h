@@ -31,6 +31,7 @@ struct FakeTraits {
   static uint64_t depth(const FakeNode& node) { return node.depth; }
   static const std::vector<FakeEdge>& edges(const FakeNode& node) { return node.edges; }
   static FakeNode* target(const FakeEdge& edge) { return edge.function; }
+  static void prefetch(const FakeNode*) {}
 };
 using FakePlan = mybackend::engine::core::Plan<FakeNode, FakeTraits>;
 
