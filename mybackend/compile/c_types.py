@@ -6,7 +6,7 @@ import math
 
 import torch
 
-__all__ = ["FLOAT8", "LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype"]
+__all__ = ["FLOAT8", "LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype", "stored_type"]
 
 # What is too large for float8_e4m3fn became NaN once, and becomes the largest number in newer torch.
 _SATURATES = bool(torch.tensor(1e9).to(torch.float8_e4m3fn).float().isfinite())
@@ -40,12 +40,17 @@ def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in LOW_PRECISION else dtype
 
 
-def c_type(dtype: torch.dtype) -> str:
-    """The C++ type values of `dtype` are computed in."""
+def stored_type(dtype: torch.dtype) -> str:
+    """The C++ type of an element in memory. Raises NotImplementedError for a dtype of which no code is generated."""
     try:
-        return STORED[compute_dtype(dtype)]
+        return STORED[dtype]
     except KeyError:
         raise NotImplementedError(f"mybackend.compile generates no code for {dtype}") from None
+
+
+def c_type(dtype: torch.dtype) -> str:
+    """The C++ type values of `dtype` are computed in."""
+    return stored_type(compute_dtype(dtype))
 
 
 def c_constant(value: bool | int | float, dtype: torch.dtype) -> str:

@@ -7,34 +7,25 @@ was turned in the place of the loads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-import sympy
 from torch._inductor.codegen.common import IndentedBuffer
 from torch._inductor.virtualized import V as virtualized
 
+from mybackend.compile.chunks import Access, Chunks
 from mybackend.compile.hoist import hoist
-from mybackend.compile.lines import block, declare_checks, report_checks, resolve, tree_of
+from mybackend.compile.lines import block, declare_checks, replaced, report_checks, resolve, tree_of
 from mybackend.compile.loops import Walk
 from mybackend.compile.segments import Segment
 
-__all__ = ["PlainLoad", "write_elements"]
+__all__ = ["write_elements"]
 
 V: Any = virtualized
 
 
 # The first and the last row of a tile.
 ENDS = ("t.row", "(t.end_row - 1)")
-
-
-@dataclass(frozen=True)
-class PlainLoad:
-    """A load that every item executes, whatever it is: no mask, and no index that was itself loaded."""
-
-    pointer: str
-    index: sympy.Expr
-    stored: str  # C++ type
 
 
 def write_elements(kernel: Any, code: IndentedBuffer) -> None:
@@ -48,6 +39,10 @@ def write_elements(kernel: Any, code: IndentedBuffer) -> None:
     if turned:
         _tiles(kernel, code, walk, turned)
         return
+    chunks = Chunks(kernel, walk)
+    if chunks:
+        _chunks(kernel, code, walk, chunks)
+        return
     rows = "MB_SQUARE_ROWS" if any(map(walk.lies_across, kernel.accesses)) else "MB_ROWS"
     code.writeline(f"{rows}(p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
     with code.indent():
@@ -59,6 +54,24 @@ def write_elements(kernel: Any, code: IndentedBuffer) -> None:
     code.writeline("}")
 
 
+def _chunks(kernel: Any, code: IndentedBuffer, walk: Walk, chunks: Chunks) -> None:
+    code.writeline(f"MB_ROWS_BY({chunks.length}, p, {walk.tree.prefix}numel, {walk.length_text()}) {{")
+    with code.indent():
+        code.writelines(walk.row_lines("p.row"))
+        code.writelines(chunks.declarations())
+        first = [f"const mb_index {walk.column} = p.first;", *walk.column_lines("p.row")]
+        for segment in kernel.segments:
+            declare_checks(code, segment)
+            code.writeline("{")
+            block(code, first, chunks.reads())
+            loop = f"MB_COLUMNS_BY({chunks.length}, {walk.column}, p)"
+            _columns(kernel, code, walk, segment, loop, "p.row", chunks.held)
+            code.writeline("{")
+            block(code, first, chunks.writes())
+            report_checks(code, segment)
+    code.writeline("}")
+
+
 def _columns(
     kernel: Any,
     code: IndentedBuffer,
@@ -66,15 +79,13 @@ def _columns(
     segment: Segment,
     loop: str,
     row: str,
-    held: dict[str, str] | None = None,
+    change: Callable[[str], str] = str,
 ) -> None:
     """The loop over the columns of a row, and before it what is the same in all of them.
 
-    `held` are elements of memory, as the lines name them, with the names under which the tile holds them.
+    `change` gives the text of the loop with what stands for some elements of memory.
     """
-    text = resolve(segment.lines.getvalue(), {"once": ""})
-    for element, name in (held or {}).items():
-        text = text.replace(element, f"MB_HELD({name}, t, {row}, {walk.column})")
+    text = change(resolve(segment.lines.getvalue(), {"once": ""}))
     lines = text.splitlines()
     names = {walk.column, walk.flat, *(str(e.name) for e in walk.entries if not walk.is_row(e))}
     same, lines, checks = hoist(lines, names, segment.checks, _written(kernel))
@@ -84,9 +95,15 @@ def _columns(
     block(code, walk.column_lines(row), lines)
 
 
-def _tiles(kernel: Any, code: IndentedBuffer, walk: Walk, turned: dict[str, PlainLoad]) -> None:
+def _tiles(kernel: Any, code: IndentedBuffer, walk: Walk, turned: dict[str, Access]) -> None:
     code.writeline(f"MB_TILED(t, {walk.tree.prefix}numel, {walk.length_text()}) {{")
     names = {element: f"turned{number}" for number, element in enumerate(turned)}
+
+    def held(text: str) -> str:
+        for element, name in names.items():
+            text = replaced(text, element, f"MB_HELD({name}, t, row, {walk.column})")
+        return text
+
     with code.indent():
         for element, load in turned.items():
             code.writeline(f"MB_TURNED({load.stored}, {names[element]});")
@@ -112,7 +129,7 @@ def _tiles(kernel: Any, code: IndentedBuffer, walk: Walk, turned: dict[str, Plai
             code.writeline("MB_ROWS_OF_TILE(row, t) {")
             with code.indent():
                 code.writelines(walk.row_lines("row"))
-                _columns(kernel, code, walk, segment, f"MB_COLUMNS_OF_TILE({walk.column}, t)", "row", names)
+                _columns(kernel, code, walk, segment, f"MB_COLUMNS_OF_TILE({walk.column}, t)", "row", held)
             code.writeline("}")
             report_checks(code, segment)
         code.writeline("MB_TILE_SYNC();")

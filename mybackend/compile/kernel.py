@@ -16,8 +16,8 @@ from torch._inductor.virtualized import V as virtualized
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from mybackend.compile.c_types import LOW_PRECISION, STORED, c_type, compute_dtype
-from mybackend.compile.elements import PlainLoad
+from mybackend.compile.c_types import LOW_PRECISION, STORED, c_type, compute_dtype, stored_type
+from mybackend.compile.chunks import Access
 from mybackend.compile.emit import emit
 from mybackend.compile.overrides import Overrides
 from mybackend.compile.printer import index_text
@@ -64,7 +64,9 @@ class Kernel(SIMDKernel):
         self.segment = Segment(is_loop=self.inside_reduction, lines=self.compute)
         self.item_entries: list[Any] = []  # index variables of the items, in order of first use
         self.accesses: list[sympy.Expr] = []  # indices of loads and stores in loops
-        self.plain_loads: dict[str, PlainLoad] = {}  # of the elements form, by the text of the element
+        # Of the elements form, by the text of the element.
+        self.plain_loads: dict[str, Access] = {}
+        self.plain_stores: dict[str, Access] = {}
         self.messages: list[str] = []  # of assertions
         self.can_fail = False
         self.uses_special_functions = False
@@ -89,14 +91,17 @@ class Kernel(SIMDKernel):
             return self.cse.generate(self.compute, f"{c_type(dtype)}({pointer})", dtype=held, shape=())
         element = f"{pointer}[{self._index(index)}]"
         if not self._load_mask and not self.features.is_reduction() and not _is_indirect(self.accesses[-1]):
-            self.plain_loads[element] = PlainLoad(pointer, self.accesses[-1], STORED[dtype])
+            self.plain_loads[element] = Access(pointer, self.accesses[-1], stored_type(dtype), dtype.itemsize)
         text = f"mb_load({element})" if dtype in (*LOW_PRECISION, torch.bool) else element
         return self.cse.generate(self.compute, text, dtype=held, shape=())
 
     def store(self, name: str, index: sympy.Expr, value: CSEVariable, mode: Any = None) -> None:
-        element = f"{self.args.output(name)}[{self._index(index)}]"
-        converted = self._stored(value, V.graph.get_dtype(name))
+        pointer, dtype = self.args.output(name), V.graph.get_dtype(name)
+        element = f"{pointer}[{self._index(index)}]"
+        converted = self._stored(value, dtype)
         if mode is None:
+            if not self.features.is_reduction() and not _is_indirect(self.accesses[-1]):
+                self.plain_stores[element] = Access(pointer, self.accesses[-1], stored_type(dtype), dtype.itemsize)
             line = f"{element} = {converted};"
         elif mode == "atomic_add":
             line = f"MB_ADD(&{element}, {converted});"

@@ -9,7 +9,7 @@ from torch._inductor.codegen.common import IndentedBuffer
 
 from mybackend.compile.segments import Segment
 
-__all__ = ["block", "declare_checks", "report_checks", "resolve", "tree_of"]
+__all__ = ["block", "declare_checks", "replaced", "report_checks", "resolve", "tree_of"]
 
 TOKEN = re.compile(r"\$(\w+)\$")
 
@@ -21,6 +21,11 @@ def tree_of(kernel: Any, is_loop: bool) -> Any:
 def resolve(text: str, values: dict[str, str]) -> str:
     """Replaces `$name$`; accumulators that are not mentioned are scalars."""
     return TOKEN.sub(lambda match: values.get(match.group(1), match.group(1)), text)
+
+
+def replaced(text: str, element: str, by: str) -> str:
+    """The text with `by` for an element of memory; `out_ptr0[x0]` is not found in `in_out_ptr0[x0]`."""
+    return re.sub(rf"(?<!\w){re.escape(element)}", lambda _: by, text)
 
 
 def declare_checks(code: IndentedBuffer, segment: Segment) -> None:

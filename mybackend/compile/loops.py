@@ -73,6 +73,14 @@ class Walk:
             self._step(index, column) not in (0, 1) for column in columns
         )
 
+    def steps_by_one(self, index: sympy.Expr) -> bool:
+        """Whether the columns of a row are neighbours in memory, all of them."""
+        columns = [e for e in self.entries if not self.is_row(e) and e.symbol() in index.free_symbols]
+        if len(columns) != 1 or columns[0].divisor != 1 or self._step(index, columns[0]) != 1:
+            return False
+        length = self.tree.numel if self.row_length is None else self.row_length
+        return bool(V.graph.sizevars.statically_known_multiple_of(columns[0].length, length))
+
     def in_runs(self, index: sympy.Expr, first: str, last: str) -> list[str] | None:
         """C++ conditions for rows `first` to `last` of a column to be neighbours in memory, where `index` lies across.
 

@@ -22,6 +22,7 @@ SAMPLE = {
     "indices": gather,
     "scans": lambda x, w, i: (x.cumsum(1), x.bfloat16().cumsum(0), x.cummax(1), x.softmax(1).logcumsumexp(1)),
     "tiles": lambda x, w, i: (x.t() * x.view(70, 33), x.bfloat16().t() + x.view(70, 33)),
+    "chunks": lambda x, w, i: (x[:, :64].expand(10, 33, 64) * 2, x[:, :64].expand(10, 33, 64).bfloat16() + 1),
     "segments": lambda x, w, i: torch._foreach_mul(torch._foreach_add([x, w, x.t()], 1), [2.0, 3.0, 4.0]),
     "random": lambda x, w, i: F.dropout(x, 0.5) + torch.randn_like(x),
 }

@@ -110,6 +110,24 @@ def test_reductions(on_threads, dim, shape):
     on_threads(reduced, torch.randn(shape), **CLOSE)
 
 
+def test_accesses_of_16_bytes(on_threads):
+    x, b, h = torch.randn(128, 200), torch.randn(160), torch.randn(128, 160).bfloat16()
+
+    def mixed(x, b, h):
+        aligned, unaligned = x[:, 8:168], x[:, 1:161]
+        return aligned * b + unaligned, (aligned + h).bfloat16(), h > 0
+
+    on_threads(mixed, x, b, h, rtol=1e-2, atol=1e-2)
+
+
+def test_memory_that_is_changed_in_chunks(on_threads):
+    def update(x, y):
+        x.mul_(2).add_(y)
+        return x + 1
+
+    on_threads(update, torch.randn(20000), torch.randn(20000))
+
+
 def test_a_norm(on_threads):
     on_threads(lambda x, w: F.layer_norm(x, (70,), w), torch.randn(5, 70), torch.randn(70), **CLOSE)
 

@@ -5,6 +5,7 @@
 #include "numbers.h"
 #include "float8.h"
 #include "loops.h"
+#include "chunk.h"
 #include "maths.h"
 #include "arithmetic.h"
 #include "reduce.h"

@@ -19,6 +19,9 @@
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 
+struct int4 {
+  int x, y, z, w;
+};
 struct cuda_index {
   unsigned x;
 };
