@@ -13,7 +13,7 @@ from typing import Any
 
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
-from mybackend.compile import lowering_registry, toolchain
+from mybackend.compile import gemm, lowering_registry, toolchain
 
 __all__ = ["VersionPass", "version"]
 
@@ -35,6 +35,7 @@ def version() -> str:
         compiler.identity,
         *compiler.command,
         lowering_registry.version(),
+        gemm.host_vendor(),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 

@@ -111,8 +111,10 @@ def can_measure() -> bool:
 
 
 def choose(name: str, choices: list[ir.ChoiceCaller], nodes: Sequence[Any], layout: Any) -> Any:
-    """The fastest choice's result."""
-    chosen = autotune_select_algorithm(name, choices, list(nodes), layout, return_multi_template=False)
+    """The fastest choice's result, measured in this process: another would have to be sent what only this one has."""
+    elsewhere = {"autotune_in_subproc": False, "pipeline_max_autotune_gemm": False}
+    with config.patch({name: value for name, value in elsewhere.items() if hasattr(config, name)}):
+        chosen = autotune_select_algorithm(name, choices, list(nodes), layout, return_multi_template=False)
     return chosen[0] if isinstance(chosen, tuple) else chosen
 
 

@@ -163,6 +163,15 @@ def test_tuning_takes_what_is_fastest(device, monkeypatch):
 
 
 @needs_measuring
+@pytest.mark.parametrize("option", ["autotune_in_subproc", "pipeline_max_autotune_gemm", "deterministic"])
+def test_tuning_under_inductors_other_options(agree, option):
+    if not hasattr(torch._inductor.config, option):
+        pytest.skip(f"this torch has no option {option}")
+    options = {"max_autotune": True, option: True}
+    agree(lambda a, b: (a @ b).relu(), torch.randn(18, 30), torch.randn(30, 21), options=options, rtol=1e-4, atol=1e-4)
+
+
+@needs_measuring
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_tuning_for_real_gives_the_right_result(agree, dynamic):
     x, w, b = torch.randn(2, 17, 30), torch.randn(20, 30), torch.randn(20)
