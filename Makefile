@@ -69,6 +69,7 @@ bench: build ## ours against torch CPU; JSON in benchmarks/results/
 	$(python) benchmarks/operators.py
 	$(python) benchmarks/training.py
 	$(python) benchmarks/compile.py
+	$(python) benchmarks/gemm.py
 
 gpu-check: ## on a machine with a GPU: build, test and measure there (about ten minutes)
 	$(PYTHON) tools/gpu_check.py

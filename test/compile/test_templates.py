@@ -264,7 +264,8 @@ def test_a_number_of_blocks_that_is_none_is_an_error(device):
         torch.compile(lambda x, s: OPERATOR(x, s, 2.0))(torch.ones(2, 3, device=device), torch.ones(2, device=device))
 
 
-def test_a_source_that_does_not_compile_is_reported_with_the_compilers_words(device):
+def test_a_source_that_does_not_compile_is_reported_with_the_compilers_words(device, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # no bad source where others are looked for
     register_scaled_rows(source=SCALED_ROWS.replace("store(", "no_such_function(store, "))
     with pytest.raises(Exception, match="(?s)failed on generated code.*no_such_function"):
         torch.compile(lambda x, s: OPERATOR(x, s, 2.0))(torch.ones(2, 3, device=device), torch.ones(2, device=device))
