@@ -100,10 +100,20 @@ Edge parse_target(PyObject* given, Py_ssize_t index, bool accumulate_grad) {
   return Edge(std::move(node), output_nr);
 }
 
+// A Python object of torch 2.11 does not own its node: nullptr where nothing else does either.
+template <class Held>
+NodePtr owned(const Held& held) {
+  if constexpr (requires { held.lock(); }) {
+    return held.lock();
+  } else {
+    return held;
+  }
+}
+
 }  // namespace
 
 NodePtr node_of(PyObject* object) {
-  if (THPFunction_Check(object)) return reinterpret_cast<THPFunction*>(object)->cdata;
+  if (THPFunction_Check(object)) return owned(reinterpret_cast<THPFunction*>(object)->cdata);
   if (torch::autograd::THPCppFunction_Check(object)) {
     return reinterpret_cast<torch::autograd::THPCppFunction*>(object)->cdata;
   }
