@@ -34,7 +34,7 @@ $(environment): pyproject.toml
 build: $(environment) ## build the libraries into mybackend/ and install the package as editable
 	@echo "== build (incremental; the first takes some minutes)"
 	$(python) setup.py --quiet build_ext --inplace
-	$(pip) --no-build-isolation --no-deps --editable .
+	@PYTHONWARNINGS=ignore $(pip) --no-build-isolation --no-deps --editable .
 
 demo: build ## train the demo GPT on this device and compare with the CPU
 	$(python) examples/train_gpt.py

@@ -128,6 +128,6 @@ def test_graphs_on_meta(recipe):
     )
 )
 def test_graphs_on_the_device(recipe):
-    """On one thread: upstream's device thread takes a node as soon as the caller has queued it, before another that would
-    go first is there, and numbers the nodes that it makes apart from those of the caller (docs/engine.md)."""
+    """On one thread: upstream's device thread takes a node as soon as the caller has queued it, before another that
+    would go first is there, and numbers the nodes that it makes apart from those of the caller (docs/engine.md)."""
     compare(dataclasses.replace(recipe, threads=False))
