@@ -1,4 +1,5 @@
-"""The autograd engine against PyTorch's own: backward on both, in alternation in one process, one thread.
+"""The autograd engine against PyTorch's own: backward on both, in alternation in one process, one OpenMP
+thread.
 
     python benchmarks/engine.py [--case NAME ...] [--rounds N] [--no-device] [--clock wall|cpu]
 
@@ -38,6 +39,7 @@ TARGETS = {
     "3 nodes": 1.0,
     "grad() of 3 inputs, near": 1.5,
     "grad() of 3 inputs, far": 1.5,
+    "2 branches of 40 matmuls, 2 workers": 1.6,
 }
 
 
@@ -127,10 +129,28 @@ def grad_of(near: bool) -> Backward:
     return backward
 
 
+def branches() -> Backward:
+    """Two branches of 40 products of 512x512 each, whose CPU nodes ours may run on two threads."""
+    torch.manual_seed(0)
+    ends = []
+    for _ in range(2):
+        y = torch.randn(512, 512, requires_grad=True) / 512**0.5
+        for _ in range(40):
+            y = y @ (torch.randn(512, 512) / 512**0.5)
+        ends.append(y.sum())
+    loss = ends[0] + ends[1]
+
+    def backward() -> None:
+        with mybackend.autograd.use_cpu_workers(2):
+            loss.backward(retain_graph=True)
+
+    return backward
+
+
 def cases() -> dict[str, Callable[[], Backward]]:
     nodes = empty_nodes()
     near, far = grad_of(True), grad_of(False)
-    few = tiny()
+    few, two = tiny(), branches()
     return {
         "chain of 10,000 empty nodes": lambda: run(lambda: nodes.chain(10_000)),
         "10,000 empty nodes, 8 wide": lambda: run(lambda: nodes.diamonds(10_000, 8)),
@@ -141,6 +161,7 @@ def cases() -> dict[str, Callable[[], Backward]]:
         "3 nodes": lambda: few,
         "grad() of 3 inputs, near": lambda: near,
         "grad() of 3 inputs, far": lambda: far,
+        "2 branches of 40 matmuls, 2 workers": lambda: two,
     }
 
 

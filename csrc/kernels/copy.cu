@@ -20,6 +20,15 @@ struct Identity {
   }
 };
 
+// Of contiguous elements that are stored as they are computed in: the store converts them from where they lie.
+template <class T>
+struct Convert {
+  Operands<2> o;
+  MB_DEVICE void operator()(Block block) const {
+    device::store_block<T>(block, o, reinterpret_cast<const T*>(o.data[1]) + block.index * device::kElementsPerBlock);
+  }
+};
+
 template <class T>
 struct Resolve {
   bool conjugate, negate;
@@ -114,6 +123,10 @@ MB_DEFINE_KERNEL(copy, (Stream stream, const Operands<2>& o, bool conjugate, boo
   if (o.dtype[0] != o.dtype[1]) {
     return visit<Everything>(compute_dtype(o.dtype[1]), "copy_", [&](auto type) {
       using T = typename decltype(type)::type;
+      if constexpr (!device::kThreadedBlocks) {  // a functor would take the numbers through a buffer
+        if (o.contiguous[1] && o.dtype[1] == dtype_of<T>)
+          return device::launch(stream, device::pointwise_grid(o.numel), Convert<T>{o});
+      }
       device::pointwise<T, T>(stream, o, Identity{});
     });
   }
