@@ -53,6 +53,20 @@ def fresh_compiler(tmp_path_factory, monkeypatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def own_lowerings(monkeypatch) -> Iterator[None]:
+    """What a test registers is gone after it, here and in Inductor."""
+    from torch._inductor import lowering
+
+    from mybackend.compile import lowering_registry
+
+    monkeypatch.setattr(lowering_registry, "_lowerings", dict(lowering_registry._lowerings))
+    before = dict(lowering.lowerings)
+    yield
+    lowering.lowerings.clear()
+    lowering.lowerings.update(before)
+
+
+@pytest.fixture
 def agree(device: str) -> Agree:
     """agree(function, *arguments): the compiled function on the device returns what the eager one does on the CPU.
 

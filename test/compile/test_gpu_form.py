@@ -18,7 +18,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from mybackend.compile import gemm, lowering_registry, runtime, toolchain
+from mybackend.compile import gemm, runtime, toolchain
 
 HERE = Path(__file__).parent / "gpu_on_threads"
 ELEMENTS, ROWS, LANES = range(3)
@@ -175,7 +175,6 @@ def test_matrix_products(on_threads, monkeypatch, dtype, batch):
     on_threads(lambda a, b: torch.matmul(a.mT.contiguous().mT, b.mT.contiguous().mT), a, b, **tolerance)
 
 
-def test_a_template_of_ones_own(on_threads, monkeypatch):
-    monkeypatch.setattr(lowering_registry, "_lowerings", dict(lowering_registry._lowerings))
+def test_a_template_of_ones_own(on_threads, own_lowerings):
     custom_template.register()
     on_threads(custom_template.model, torch.randn(5, 16), torch.randn(70, 16), **CLOSE)

@@ -20,9 +20,8 @@ from mybackend.compile import ceil_div, lowering_registry
 
 
 @pytest.fixture(autouse=True)
-def own_registry(monkeypatch):
+def own_registry(own_lowerings):
     """What a test registers is gone after it, and what another registered is not found in Inductor's cache."""
-    monkeypatch.setattr(lowering_registry, "_lowerings", dict(lowering_registry._lowerings))
     with torch._inductor.config.patch(fx_graph_cache=False):
         yield
 

@@ -23,7 +23,7 @@ def run(code: str, **environment: str) -> str:
 def test_a_graph_replays_a_product(device):
     a, b = torch.randn(8, 8).to(device), torch.randn(8, 8).to(device)
     graph = torch.mybackend.Graph()
-    with torch.mybackend.graph(graph):
+    with torch.mybackend.device(device), torch.mybackend.graph(graph):
         product = a @ b
     a.fill_(1.0)
     graph.replay()
