@@ -16,15 +16,7 @@ SIZE = 1 << 12
 IN_PROCESS = "not forked and not workers"  # tests that start no process of their own
 
 
-@pytest.fixture
-def engine():
-    import mybackend.autograd
-
-    with mybackend.autograd.use_engine("mybackend"):
-        yield "mybackend"
-
-
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = pytest.mark.usefixtures("our_engine")
 
 
 def value(device: str, number: float = 1.0) -> torch.Tensor:
@@ -181,22 +173,27 @@ def test_nested_backwards_change_devices():
     assert unique(outer.grad) == [3] and unique(inner.grad) == [2]
 
 
-def test_nested_backwards_alternate_between_devices_to_a_great_depth():
+def innermost(depth: int, run) -> list[int]:
+    """Nests backwards: calls of `run(depth, node)` whose node makes the next; the device of the innermost node, in a list."""
     reached = []
 
-    def level(depth):
-        def node(grad):
-            if depth:
-                with torch.enable_grad():
-                    level(depth - 1)
-            else:
-                reached.append(grad.device.index)
+    def node(grad):
+        if depth:
+            with torch.enable_grad():
+                reached.extend(innermost(depth - 1, run))
+        else:
+            reached.append(grad.device.index)
 
+    run(depth, node)
+    return reached
+
+
+def test_nested_backwards_alternate_between_devices_to_a_great_depth():
+    def run(depth, node):
         x = torch.ones(2, device=f"mybackend:{depth % 2}", requires_grad=True)
         Call.apply(x, node).sum().backward()
 
-    level(70)
-    assert reached == [0]
+    assert innermost(70, run) == [0]
 
 
 @pytest.mark.parametrize("place", ["mybackend:0", "mybackend:1", "cpu"])
@@ -279,25 +276,16 @@ def test_nodes_of_two_devices_run_at_once_in_a_nested_backward(place):
 
 def test_backwards_over_both_devices_nest_to_a_great_depth():
     """Every 61 levels they go on in another thread, while a device's worker waits for them inside of a node."""
-    reached = []
 
-    def level(depth):
-        def node(grad):
-            if depth:
-                with torch.enable_grad():
-                    level(depth - 1)
-            else:
-                reached.append(grad.device.index)
-
+    def run(depth, node):
         x, y = (torch.ones(2, device=f"mybackend:{index}", requires_grad=True) for index in range(2))
         inner = Call.apply((x, y)[depth % 2] * 1.0, node)
         (inner.cpu() + (y, x)[depth % 2].cpu()).sum().backward()
 
-    level(130)
-    assert reached == [0]
+    assert innermost(130, run) == [0]
 
 
-def test_workers_are_started_when_needed_and_are_named(engine):
+def test_workers_are_started_when_needed_and_are_named():
     code = """
 def both():
     barrier, names = threading.Barrier(2, timeout=20), {}
@@ -318,12 +306,12 @@ for _ in range(3):
     product.sum().backward()
     print(sorted(names.items()), workers())
 """
-    alone, *with_both = output(code, engine)
+    alone, *with_both = output(code, "mybackend")
     assert alone == "[]"
     assert with_both == ["[(0, 'mb_autograd_0'), (1, 'mb_autograd_1')] ['mb_autograd_0', 'mb_autograd_1']"] * 3
 
 
-def test_a_child_forked_after_device_backwards_has_workers_of_its_own(engine):
+def test_a_child_forked_after_device_backwards_has_workers_of_its_own():
     code = """
 if torch.mybackend.driver() != "host":
     print("[2.0, 2.0]")
@@ -340,7 +328,7 @@ if pid == 0:
 assert os.waitpid(pid, 0)[1] == 0
 gradient()
 """
-    assert output(code, engine) == ["[2.0, 2.0]"]
+    assert output(code, "mybackend") == ["[2.0, 2.0]"]
 
 
 def test_the_profiler_sees_nodes_of_device_threads():
@@ -391,20 +379,9 @@ def test_all_of_this_holds_with_asynchronous_streams():
     if os.environ.get("MYBACKEND_HOST_STREAMS") == "async" or torch.mybackend.driver() != "host":
         pytest.skip("this is the run with asynchronous streams")
     for seed in ("1", "2"):
+        options = ["-q", "-W", "ignore", "-p", "no:cacheprovider", "-k", IN_PROCESS]
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                __file__,
-                "-q",
-                "-W",
-                "ignore",
-                "-p",
-                "no:cacheprovider",
-                "-k",
-                IN_PROCESS,
-            ],
+            [sys.executable, "-m", "pytest", __file__, *options],
             env=os.environ | {"MYBACKEND_HOST_STREAMS": "async", "MYBACKEND_HOST_SEED": seed},
             capture_output=True,
             text=True,
