@@ -1,10 +1,9 @@
-"""The autograd engine against PyTorch's own: backward on both, in alternation in one process, one OpenMP
-thread.
+"""The autograd engine against PyTorch's own: backward on both, in alternation in one process.
 
     python benchmarks/engine.py [--case NAME ...] [--rounds N] [--no-device] [--clock wall|cpu]
 
-A row is the median time of one backward and the median of stock / ours. Only backward is timed; where it frees the
-graph, a new one is built before each. Writes benchmarks/results/engine.json.
+With one OpenMP thread. A row is the median time of one backward and the median of stock / ours. Only backward is timed;
+where it frees the graph, a new one is built before each. Writes benchmarks/results/engine.json.
 """
 
 from __future__ import annotations
