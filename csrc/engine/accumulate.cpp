@@ -26,11 +26,13 @@ bool can_take_sum(const Tensor& tensor) {
 
 constexpr int64_t kSmall = 256;
 
-// A dense tensor of the CPU in memory of its own, without a mode, a subclass or a lazy conjugation to its name.
+// A dense tensor of the CPU in memory of its own, without a mode, a subclass or a lazy conjugation to its name, nor a
+// tangent: forward differentiation keeps that in the tensor's autograd meta, and goes on where grad mode is off.
 bool is_plain(const Tensor& tensor) {
   constexpr c10::DispatchKeySet kPlain({c10::DispatchKey::CPU, c10::DispatchKey::ADInplaceOrView,
                                         c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU});
-  return tensor.key_set() == kPlain && tensor.is_contiguous() && tensor.numel() <= kSmall;
+  return tensor.key_set() == kPlain && tensor.unsafeGetTensorImpl()->autograd_meta() == nullptr &&
+         tensor.is_contiguous() && tensor.numel() <= kSmall;
 }
 
 bool nobody_watches() {

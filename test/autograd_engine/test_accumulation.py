@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 from autograd_engine.vocabulary import leaf, message
+from torch.autograd import forward_ad
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -244,3 +245,12 @@ def test_leaves_on_meta_have_gradients_on_meta():
     x = torch.ones(2, device="meta", requires_grad=True)
     (x * 2).sum().backward()
     assert x.grad.device.type == "meta" and x.grad.shape == (2,)
+
+
+def test_sums_of_gradients_keep_their_tangents():
+    x, direction = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([1.0, -1.0, 0.5])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, direction)
+        (gradient,) = torch.autograd.grad((dual * dual * dual + dual.sin()).sum(), dual)
+        tangent = forward_ad.unpack_dual(gradient).tangent
+    torch.testing.assert_close(tangent, (6 * x - x.sin()).detach() * direction)

@@ -174,7 +174,7 @@ def test_nested_backwards_change_devices():
 
 
 def innermost(depth: int, run) -> list[int]:
-    """Nests backwards: calls of `run(depth, node)` whose node makes the next; the device of the innermost node, in a list."""
+    """Nests backwards: calls of `run(depth, node)` whose node makes the next; the device of the innermost node."""
     reached = []
 
     def node(grad):
