@@ -1,7 +1,7 @@
 """Registers the device with Dynamo when Dynamo is imported, and with Inductor when Inductor asks for it.
 
-Dynamo has no hook for devices outside torch, so two of its modules are watched for: by a finder that knows these
-only, and leaves when they have been imported.
+Dynamo has no hook for devices outside torch, and Inductor copies its decompositions before it asks, so three modules
+are watched for: by a finder that knows these only, and leaves when they have been imported.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ __all__ = ["inductor_attribute", "install"]
 WATCHED = {
     "torch._dynamo.device_interface": "register_interface",
     "torch._dynamo.trace_rules": "register_trace_rules",
+    "torch._inductor.decomposition": "register_decompositions",
 }
 
 

@@ -44,7 +44,7 @@ class Chunks:
         self.stores = self._neighbours(stores)  # without those that fusion has made superfluous
         accesses = [*self.loads.values(), *self.stores.values()]
         self.length = min(LONGEST, BYTES // min((a.size for a in accesses), default=BYTES))
-        items, row = walk.tree.numel, walk.tree.numel if walk.row_length is None else walk.row_length
+        items, row = walk.tree.numel, walk.row_numel()
         whole = isinstance(items, (int, sympy.Integer)) and isinstance(row, (int, sympy.Integer))
         if not whole or row % self.length or items < FEWEST_ITEMS or len(accesses) > MOST_ACCESSES or self.length < 2:
             self.loads, self.stores = {}, {}

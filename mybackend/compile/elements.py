@@ -15,7 +15,7 @@ from torch._inductor.virtualized import V as virtualized
 
 from mybackend.compile.chunks import Access, Chunks
 from mybackend.compile.hoist import hoist
-from mybackend.compile.lines import block, declare_checks, replaced, report_checks, resolve, tree_of
+from mybackend.compile.lines import block, declare_checks, replaced, report_checks, resolve, simd, tree_of
 from mybackend.compile.loops import Walk
 from mybackend.compile.segments import Segment
 
@@ -91,7 +91,7 @@ def _columns(
     same, lines, checks = hoist(lines, names, segment.checks, _written(kernel))
     code.writelines(same)
     clauses = " ".join(f"reduction(max : {check.name})" for check in checks)
-    code.writelines([f"MB_SIMD({clauses})", f"{loop} {{"])
+    code.writelines([simd(walk, clauses), f"{loop} {{"])
     block(code, walk.column_lines(row), lines)
 
 

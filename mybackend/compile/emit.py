@@ -18,7 +18,7 @@ from torch._inductor.codegen.common import IndentedBuffer
 from torch._inductor.virtualized import V as virtualized
 
 from mybackend.compile.elements import write_elements
-from mybackend.compile.lines import block, declare_checks, report_checks, resolve, tree_of
+from mybackend.compile.lines import block, declare_checks, report_checks, resolve, simd, tree_of
 from mybackend.compile.loops import LONGEST_SUM, Walk
 from mybackend.compile.reductions import Accumulator
 from mybackend.compile.segments import Segment
@@ -137,17 +137,17 @@ def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, li
     sums = [a for r in segment.reductions for a in r.accumulators if a.is_inexact and not segment.in_lanes]
     walk = Walk(kernel, tree_of(kernel, is_loop=True), segment.entries, longest=LONGEST_SUM if sums else None)
     numel, row = f"{walk.tree.prefix}numel", "q.row"
-    simd = f"MB_SIMD({segment.clauses(scalars=not segment.in_lanes)})"
+    before = simd(walk, segment.clauses(scalars=not segment.in_lanes))
     if segment.in_lanes:
         code.writeline(f"MB_LOOP_TILES(q, {numel}, {walk.length_text()}) {{")
         with code.indent():
             code.writelines(walk.row_lines(row))
-            code.writelines([simd, "MB_EACH_LANE(lane, q) {"])
+            code.writelines([before, "MB_EACH_LANE(lane, q) {"])
             column = f"const mb_index {walk.column} = q.first + lane;"
             block(code, [column, *walk.column_lines(row)], lines)
         code.writeline("}")
     elif walk.row_length is None:
-        code.writelines([simd, f"MB_LOOP({walk.flat}, {numel}) {{"])
+        code.writelines([before, f"MB_LOOP({walk.flat}, {numel}) {{"])
         block(code, walk.column_lines(row), lines)
     else:
         code.writeline(f"MB_LOOP_ROWS(q, {numel}, {walk.length_text()}) {{")
@@ -156,7 +156,7 @@ def _loop_over_reduction(kernel: Any, code: IndentedBuffer, segment: Segment, li
             # The row's own sums, under the names of the whole's.
             code.writelines([f"{a.type} {a.name}_whole = {a.name};" for a in sums])
             code.writelines([f"{a.name} = {a.initial};" for a in sums])
-            code.writelines([simd, f"MB_LOOP_COLUMNS({walk.column}, q) {{"])
+            code.writelines([before, f"MB_LOOP_COLUMNS({walk.column}, q) {{"])
             block(code, walk.column_lines(row), lines)
             code.writelines([f"{a.name} += {a.name}_whole;" for a in sums])
         code.writeline("}")
@@ -176,7 +176,7 @@ def _rounds(kernel: Any, code: IndentedBuffer, segment: Segment, values: dict[st
         code.writelines([f"{scan.struct}::many {scan.name}_lanes;" for scan in segment.scans])
         columns = [f"const mb_index {walk.column} = q.first + lane;", *walk.column_lines("q.row")]
         for number, stage in enumerate(stages):
-            _over_lanes(code, stage, columns, carried, "q")
+            _over_lanes(walk, code, stage, columns, carried, "q")
             if number < len(segment.scans):
                 scan = segment.scans[number]
                 state = f"{scan.name}_lanes, q.count, {scan.name}_carry, {scan.name}_started"
@@ -234,15 +234,15 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
         for piece in pieces:
             code.writelines(piece.before)
             if piece.serial is not None:
-                _serial_loop(kernel, code, piece, columns, carried)
+                _serial_loop(walk, code, piece, columns, carried)
             else:
-                _over_lanes(code, piece, columns, carried, "p")
+                _over_lanes(walk, code, piece, columns, carried, "p")
             code.writelines(piece.after)
     code.writeline("}")
 
 
-def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
-    tree = tree_of(kernel, is_loop=True)
+def _serial_loop(walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
+    tree = tree_of(walk.kernel, is_loop=True)
     in_parts = piece.sums and V.graph.sizevars.optimization_hint(tree.numel, fallback=1 << 20) > LONGEST_SERIAL_SUM
     end = f"{tree.prefix}numel"
     if in_parts:
@@ -255,7 +255,7 @@ def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[
         code.writeline(f"MB_SERIAL({tree.name}, {end}) {{")
     with code.indent():
         code.writelines(piece.serial or [])
-        _over_lanes(code, piece, columns, carried, "p")
+        _over_lanes(walk, code, piece, columns, carried, "p")
     code.writeline("}")
     if in_parts:
         code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
@@ -263,12 +263,14 @@ def _serial_loop(kernel: Any, code: IndentedBuffer, piece: Piece, columns: list[
         code.writeline("}")
 
 
-def _over_lanes(code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str], tile: str) -> None:
+def _over_lanes(
+    walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str], tile: str
+) -> None:
     defined = piece.defined()
     used = [name for name in dict.fromkeys(USED.findall(piece.text)) if name not in defined]
     imports = [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
     exports = [f"{name}_lanes[lane] = {name};" for name in defined if name in carried and piece.serial is None]
-    code.writelines([f"MB_SIMD({piece.clauses})", f"MB_EACH_LANE(lane, {tile}) {{"])
+    code.writelines([simd(walk, piece.clauses), f"MB_EACH_LANE(lane, {tile}) {{"])
     block(code, columns, imports, piece.text, exports)
 
 

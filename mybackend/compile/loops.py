@@ -46,8 +46,7 @@ class Walk:
         self.entries = list(entries)
         self.row_length = self._row_length()
         if longest is not None:
-            length = self.tree.numel if self.row_length is None else self.row_length
-            if V.graph.sizevars.optimization_hint(length, fallback=2 * longest) > longest:
+            if V.graph.sizevars.optimization_hint(self.row_numel(), fallback=2 * longest) > longest:
                 self.row_length = sympy.Integer(longest)
 
     @property
@@ -62,6 +61,9 @@ class Walk:
 
     def length_text(self) -> str:
         return f"{self.tree.prefix}numel" if self.row_length is None else self._text(self.row_length)
+
+    def row_numel(self) -> sympy.Expr:
+        return self.tree.numel if self.row_length is None else self.row_length
 
     def lies_across(self, index: sympy.Expr) -> bool:
         """Whether the next row is next in memory, and the next column is not: a transposition."""
@@ -78,8 +80,7 @@ class Walk:
         columns = [e for e in self.entries if not self.is_row(e) and e.symbol() in index.free_symbols]
         if len(columns) != 1 or columns[0].divisor != 1 or self._step(index, columns[0]) != 1:
             return False
-        length = self.tree.numel if self.row_length is None else self.row_length
-        return bool(V.graph.sizevars.statically_known_multiple_of(columns[0].length, length))
+        return bool(V.graph.sizevars.statically_known_multiple_of(columns[0].length, self.row_numel()))
 
     def in_runs(self, index: sympy.Expr, first: str, last: str) -> list[str] | None:
         """C++ conditions for rows `first` to `last` of a column to be neighbours in memory, where `index` lies across.

@@ -1,9 +1,9 @@
 """Makes the device known to Dynamo and to Inductor, each when it is first used.
 
 Importing mybackend must not import Dynamo, so all calls come from outside: `register_interface` when
-torch._dynamo.device_interface has been imported and `register_trace_rules` when torch._dynamo.trace_rules has
-(mybackend/_compile_hook.py), `register_backend` when Inductor, before
-it makes a cache key or lowers a graph, asks `torch.mybackend` for a class called Scheduling.
+torch._dynamo.device_interface has been imported, `register_trace_rules` when torch._dynamo.trace_rules has and
+`register_decompositions` when torch._inductor.decomposition has (mybackend/_compile_hook.py), `register_backend` when
+Inductor, before it makes a cache key or lowers a graph, asks `torch.mybackend` for a class called Scheduling.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import mybackend
 
-__all__ = ["register_backend", "register_interface", "register_trace_rules"]
+__all__ = ["register_backend", "register_decompositions", "register_interface", "register_trace_rules"]
 
 DEVICE = "mybackend"
 
@@ -41,6 +41,12 @@ def register_trace_rules() -> None:
     trace_rules.add("mybackend.random")
 
 
+def register_decompositions() -> None:
+    from mybackend.compile import decompositions
+
+    decompositions.install()
+
+
 @functools.cache
 def register_backend() -> None:
     from torch._inductor.codegen.common import (
@@ -50,7 +56,7 @@ def register_backend() -> None:
     )
     from torch._inductor.runtime import benchmarking
 
-    from mybackend.compile import gemm, lowering_registry, lowerings, patches
+    from mybackend.compile import gemm, lowering_registry, lowerings, patches, pooling
     from mybackend.compile.custom_pass import VersionPass
     from mybackend.compile.device_ops import DeviceOps
     from mybackend.compile.scheduling import Scheduling
@@ -60,6 +66,7 @@ def register_backend() -> None:
     patches.apply()
     lowerings.install()
     gemm.install()
+    pooling.install()
     lowering_registry.install()
     get_device_op_overrides("cpu")  # torch 2.11 fills its table only while it is empty
     register_device_op_overrides(DEVICE, DeviceOps())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._inductor.utils import run_and_get_code
 
 KINDS = {
     "sum": lambda x, dim: x.sum(dim),
@@ -135,3 +136,13 @@ def test_a_search_is_fused(agree, side):
     agree(lambda e, v: torch.searchsorted(e, v * 2, side=side, out_int32=True) + 1, ordered, values)
     agree(lambda e, v, s: torch.searchsorted(e, v, side=side, sorter=s) + 1, rows, values, order)
     agree(lambda e, v: torch.searchsorted(e, v, side=side) + 1, ordered[0].contiguous(), values)
+
+
+@pytest.mark.parametrize("channels", [3, 16, 40, 64], ids=str)
+def test_short_rows_with_bytes_among_the_operands(device, channels):
+    """A compiler would take 64 bytes, and thus 64 elements, at a time: shorter rows say how many."""
+    mask, x = torch.rand(200, channels) < 0.5, torch.randn(200, channels)
+    compiled = torch.compile(lambda mask, x: torch.where(mask, x, 0).sum(0))
+    actual, (source,) = run_and_get_code(compiled, mask.to(device), x.to(device))
+    torch.testing.assert_close(actual.cpu(), torch.where(mask, x, 0).sum(0))
+    assert ("simdlen(" in source) == (channels in (16, 40))
