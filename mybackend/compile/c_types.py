@@ -6,7 +6,7 @@ import math
 
 import torch
 
-__all__ = ["FLOAT8", "LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype", "stored_type"]
+__all__ = ["COMPLEX", "FLOAT8", "LOW_PRECISION", "STORED", "c_constant", "c_type", "compute_dtype", "stored_type"]
 
 # What is too large for float8_e4m3fn became NaN once, and becomes the largest number in newer torch.
 _SATURATES = bool(torch.tensor(1e9).to(torch.float8_e4m3fn).float().isfinite())
@@ -31,6 +31,8 @@ STORED: dict[torch.dtype, str] = {
     torch.float8_e5m2fnuz: "mb_f8e5m2fnuz",
     torch.float8_e8m0fnu: "mb_f8e8m0fnu",
 }
+# Moved, not computed with: what computes with complex numbers is called.
+COMPLEX = {torch.complex32: "mb_c32", torch.complex64: "mb_c64", torch.complex128: "mb_c128"}
 FLOAT8 = tuple(dtype for dtype in STORED if dtype.is_floating_point and dtype.itemsize == 1)
 LOW_PRECISION = (torch.float16, torch.bfloat16, *FLOAT8)
 
@@ -42,10 +44,10 @@ def compute_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def stored_type(dtype: torch.dtype) -> str:
     """The C++ type of an element in memory. Raises NotImplementedError for a dtype of which no code is generated."""
-    try:
-        return STORED[dtype]
-    except KeyError:
-        raise NotImplementedError(f"mybackend.compile generates no code for {dtype}") from None
+    stored = STORED.get(dtype) or COMPLEX.get(dtype)
+    if stored is None:
+        raise NotImplementedError(f"mybackend.compile generates no code for {dtype}")
+    return stored
 
 
 def c_type(dtype: torch.dtype) -> str:
@@ -53,8 +55,16 @@ def c_type(dtype: torch.dtype) -> str:
     return stored_type(compute_dtype(dtype))
 
 
-def c_constant(value: bool | int | float, dtype: torch.dtype) -> str:
+def c_constant(value: bool | int | float | complex, dtype: torch.dtype) -> str:
     dtype = compute_dtype(dtype)
+    if dtype in COMPLEX:
+        number, part = complex(value), dtype.to_real()
+        # The parts of a complex32 are in their stored form.
+        real, imaginary = (
+            f"mb_to<{stored_type(part)}>::from({c_constant(x, part)})" for x in (number.real, number.imag)
+        )
+        return f"{COMPLEX[dtype]}{{{real}, {imaginary}}}"
+    assert not isinstance(value, complex), f"mybackend.compile: the constant {value} of {dtype}"
     if dtype == torch.bool:
         return "true" if value else "false"
     if dtype.is_floating_point:

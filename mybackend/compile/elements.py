@@ -24,6 +24,9 @@ __all__ = ["write_elements"]
 V: Any = virtualized
 
 
+# Bytes of an element that vector registers can turn; a complex128 is read across.
+LARGEST_TURNED = 8
+
 # The first and the last row of a tile.
 ENDS = ("t.row", "(t.end_row - 1)")
 
@@ -34,7 +37,10 @@ def write_elements(kernel: Any, code: IndentedBuffer) -> None:
     turned = {
         element: load
         for element, load in kernel.plain_loads.items()
-        if load.pointer not in written and walk.lies_across(load.index) and walk.in_runs(load.index, *ENDS) is not None
+        if load.pointer not in written
+        and load.size <= LARGEST_TURNED
+        and walk.lies_across(load.index)
+        and walk.in_runs(load.index, *ENDS) is not None
     }
     if turned:
         _tiles(kernel, code, walk, turned)

@@ -16,7 +16,7 @@ from torch._inductor.virtualized import V as virtualized
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from mybackend.compile.c_types import LOW_PRECISION, STORED, c_type, compute_dtype, stored_type
+from mybackend.compile.c_types import LOW_PRECISION, c_type, compute_dtype, stored_type
 from mybackend.compile.chunks import Access
 from mybackend.compile.emit import emit
 from mybackend.compile.overrides import Overrides
@@ -79,7 +79,7 @@ class Kernel(SIMDKernel):
         self._within: dict[sympy.Expr, sympy.Symbol] = {}  # checked index -> the same, made safe to use
 
     def dtype_to_str(self, dtype: torch.dtype) -> str:
-        return STORED[dtype]
+        return stored_type(dtype)
 
     # -- memory
 
@@ -132,7 +132,7 @@ class Kernel(SIMDKernel):
 
     def _stored(self, value: CSEVariable, dtype: torch.dtype) -> str:
         same = value.dtype == dtype and dtype not in LOW_PRECISION
-        return str(value) if same else f"mb_to<{STORED[dtype]}>::from({value})"
+        return str(value) if same else f"mb_to<{stored_type(dtype)}>::from({value})"
 
     # -- control
 

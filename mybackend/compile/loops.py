@@ -45,9 +45,11 @@ class Walk:
         self.tree = tree
         self.entries = list(entries)
         self.row_length = self._row_length()
-        if longest is not None:
-            if V.graph.sizevars.optimization_hint(self.row_numel(), fallback=2 * longest) > longest:
-                self.row_length = sympy.Integer(longest)
+        if longest is not None and self._is_longer_than(longest):
+            self.row_length = sympy.Integer(longest)
+
+    def _is_longer_than(self, length: int) -> bool:
+        return bool(V.graph.sizevars.optimization_hint(self.row_numel(), fallback=2 * length) > length)
 
     @property
     def flat(self) -> str:

@@ -13,7 +13,7 @@ from torch._inductor.virtualized import OpsValue, ops
 from torch._inductor.virtualized import V as virtualized
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from mybackend.compile.c_types import FLOAT8, LOW_PRECISION, STORED, c_constant, c_type, compute_dtype
+from mybackend.compile.c_types import FLOAT8, LOW_PRECISION, STORED, c_constant, c_type, compute_dtype, stored_type
 from mybackend.compile.printer import wide_text
 
 __all__ = ["Overrides"]
@@ -42,7 +42,7 @@ def _as(value: Any, dtype: torch.dtype) -> str:
     """The operand in `dtype`: a variable of another type is converted, a Python number becomes a constant."""
     if isinstance(value, CSEVariable):
         return str(value) if value.dtype is not None and compute_dtype(value.dtype) == dtype else _cast(value, dtype)
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return c_constant(value, dtype)
     return f"{c_type(dtype)}({value})"
 
@@ -149,7 +149,7 @@ class Overrides(OpOverrides):
     # -- constants, indices, conversions
 
     @staticmethod
-    def constant(value: bool | int | float, dtype: torch.dtype) -> str:
+    def constant(value: bool | int | float | complex, dtype: torch.dtype) -> str:
         return c_constant(value, dtype)
 
     @staticmethod
@@ -181,8 +181,8 @@ class Overrides(OpOverrides):
 
     @staticmethod
     def to_dtype_bitcast(x: Any, dtype: torch.dtype, src_dtype: torch.dtype) -> str:
-        stored = f"mb_to<{STORED[src_dtype]}>::from({x})"
-        return f"mb_load(mb_bits<{STORED[dtype]}>({stored}))"
+        stored = f"mb_to<{stored_type(src_dtype)}>::from({x})"
+        return f"mb_load(mb_bits<{stored_type(dtype)}>({stored}))"
 
     # -- control
 

@@ -13,12 +13,25 @@ from torch._inductor import choices, config, graph, ir, lowering, scheduler, uti
 from torch._inductor.runtime.hints import DeviceProperties, ReductionHint
 from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import NullHandler, V
+from torch.utils._sympy.value_ranges import ValueRangeError
 
 import mybackend
+from mybackend.compile.c_types import COMPLEX
 
 __all__ = ["apply"]
 
 COSTLY = ("exp", "sigmoid", "tanh", "erf")
+
+aten = torch.ops.aten
+# Operators whose lowerings read and write elements as they are.
+MOVES = {
+    aten.alias.default, aten.as_strided.default, aten.cat.default, aten.clone.default, aten.constant_pad_nd.default,
+    aten.copy.default, aten.copy_.default, aten.detach.default, aten.diagonal.default, aten.expand.default,
+    aten.flip.default, aten.permute.default, aten.repeat.default, aten.reshape.default, aten.select.int,
+    aten.slice.Tensor, aten.split.Tensor, aten.split_with_sizes.default, aten.squeeze.default, aten.squeeze.dim,
+    aten.squeeze.dims, aten.t.default, aten.transpose.int, aten.unbind.int, aten.unfold.default,
+    aten.unsqueeze.default, aten._unsafe_view.default, aten.view.default,
+}  # fmt: skip
 
 # Elements of a row from which the operator splits a scan.
 LONG_SCAN = 1 << 15
@@ -34,12 +47,13 @@ def apply() -> None:
     join_gpu_types()
     exempt_from_triton()
     keep_costly_results()
-    fuse_powers_of_two()
+    fuse_what_triton_cannot()
     lay_out_results()
     join_copies_into_a_concatenation()
     leave_long_scans_to_operators()
     convolve_in_channels_last()
     split_few_columns()
+    compare_any_strides()
 
 
 def join_gpu_types() -> None:
@@ -75,15 +89,22 @@ def keep_costly_results() -> None:
     ir.StorageBox.should_realize_on_reuse = should_realize_on_reuse
 
 
-def fuse_powers_of_two() -> None:
-    """Arithmetic with float8_e8m0fnu is an extern call, since Triton has none; our kernels do (prelude/float8.h)."""
+def fuse_what_triton_cannot() -> None:
+    """What our kernels do with types that Triton has not; elsewhere Inductor calls the operators.
+
+    float8_e8m0fnu is computed with (prelude/float8.h). Complex numbers are moved: an operator's call whose result is a
+    view of a graph's buffer can be read before it is written (`x.t().clone().diagonal().copy_(y)`, on the CPU too).
+    """
     original = lowering.unsupported_input_tensor
 
     @functools.wraps(original)
-    def unsupported_input_tensor(t: torch.Tensor, *args: Any, **kwargs: Any) -> bool:
-        if t.dtype == torch.float8_e8m0fnu and t.device.type == DEVICE and not t.is_sparse:
-            return False
-        return bool(original(t, *args, **kwargs))
+    def unsupported_input_tensor(t: torch.Tensor, node: Any = None, *args: Any, **kwargs: Any) -> bool:
+        if t.device.type == DEVICE and not t.is_sparse:
+            if t.dtype == torch.float8_e8m0fnu:
+                return False
+            if t.dtype in COMPLEX and not t.is_conj() and node is not None and node.target in MOVES:
+                return False
+        return bool(original(t, node, *args, **kwargs))
 
     lowering.unsupported_input_tensor = unsupported_input_tensor
 
@@ -211,6 +232,26 @@ def split_few_columns() -> None:
         return max(1, parts // tiles)
 
     choices.InductorChoices.reduction_split_factor = staticmethod(reduction_split_factor)
+
+
+def compare_any_strides() -> None:
+    """Strides of which sympy cannot say whether one divides the other are not known to be in order.
+
+    Asked about quotients of symbolic sizes, which the strides of a view of a convolution's result have, it raises, and
+    Inductor's `guard_or_false` lets that through (torch 2.13 and 2.14).
+    """
+    original = getattr(ir.Layout, "_stride_expr_ge_or_false", None)  # torch 2.11 compares by hints
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def stride_expr_ge_or_false(left: Any, right: Any) -> bool:
+        try:
+            return bool(original(left, right))
+        except ValueRangeError:
+            return False
+
+    ir.Layout._stride_expr_ge_or_false = staticmethod(stride_expr_ge_or_false)
 
 
 def exempt_from_triton() -> None:

@@ -10,7 +10,7 @@ from torch._inductor.codegen.common import SizeArg, TensorArg, WorkspaceArg
 from torch._inductor.codegen.triton_utils import should_unwrap_unspec_arg
 from torch._inductor.virtualized import V as virtualized
 
-from mybackend.compile.c_types import STORED
+from mybackend.compile.c_types import stored_type
 
 __all__ = ["ERROR_RECORD", "Parameter", "Signature", "call_arguments", "host_entry", "special_functions"]
 
@@ -123,7 +123,7 @@ def _arguments(kernel: Any) -> list[Parameter]:
                 continue
             alone = not kernel.mutations and not name.startswith("in_out")
             const = "const " if name.startswith("in_ptr") else ""
-            parameters.append(Parameter(f"{const}{STORED[argument.dtype]}*{' __restrict__' * alone}", name, "p"))
+            parameters.append(Parameter(f"{const}{stored_type(argument.dtype)}*{' __restrict__' * alone}", name, "p"))
         elif isinstance(argument, WorkspaceArg):
             parameters.append(Parameter("unsigned char*", name, "p"))
         elif isinstance(argument, SizeArg):

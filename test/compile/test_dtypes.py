@@ -1,10 +1,11 @@
-"""dtypes beyond the ordinary ones in compiled code: float8 is fused, complex numbers are called; both are right."""
+"""dtypes beyond the ordinary ones in compiled code: float8 is fused, complex numbers are moved, else called."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._inductor import metrics
 
 FLOAT8 = [
     torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
@@ -87,11 +88,39 @@ def test_complex_numbers_beside_fused_code(agree, name, dtype):
     agree(COMPLEX[name], z, torch.randn(5, 7, dtype=z.real.dtype), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.complex32, torch.complex64, torch.complex128], ids=str)
+def test_memory_of_complex_numbers_is_moved_by_kernels(agree, dtype):
+    metrics.reset()
+    z = torch.randn(70, 33, dtype=torch.complex128).to(dtype)
+
+    def function(z):
+        moved = (torch.diagonal_scatter(z, z[0]), torch.diagonal_scatter(z.t(), z[1], offset=1).contiguous())
+        return tuple(torch.view_as_real(tensor) for tensor in moved)
+
+    agree(function, z, rtol=0, atol=0)
+    assert metrics.generated_kernel_count > 0
+
+
 def test_gradients_through_complex_numbers(agree):
     agree(lambda x: (torch.fft.rfft(x * 2) * 1j).abs().square() + 1, torch.randn(5, 8), grad=True, rtol=1e-5, atol=1e-4)
 
 
-def test_a_conjugated_input_is_read_as_it_is(device):
+def test_complex_memory_is_written_through_views_before_it_is_read(agree):
+    def function(z, x):
+        w = z.t().clone()
+        w.diagonal().copy_(x)
+        return w.contiguous(), torch.diagonal_scatter(z.t(), x, offset=1).contiguous()
+
+    agree(function, torch.randn(70, 33, dtype=torch.complex64), torch.randn(33, dtype=torch.complex64), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("function", [
+    lambda z: z * 2 + z.imag,
+    lambda z: z.t().contiguous(),
+    lambda z: torch.cat([z, z.conj(), (z * 2).conj()]),
+    lambda z: torch.diagonal_scatter(z, z[:, 0]),
+], ids=["arithmetic", "transposition", "concatenation", "scatter"])  # fmt: skip
+def test_a_conjugated_input_is_read_as_it_is(device, function):
     z = torch.randn(5, 7, dtype=torch.complex64)
-    actual = torch.compile(lambda z: z * 2 + z.imag, fullgraph=True)(z.to(device).conj())
-    torch.testing.assert_close(actual.cpu(), z.conj() * 2 + z.conj().imag)
+    actual = torch.compile(function, fullgraph=True)(z.to(device).conj())
+    torch.testing.assert_close(actual.cpu().resolve_conj(), function(z.conj()).resolve_conj())

@@ -13,6 +13,7 @@ CASES = {
     "view and cat": (lambda x: torch.cat([x.view(-1), x.t().reshape(-1)]) * x.size(0), [(4, 6), (33, 70)]),
     "broadcast": (lambda x: x[:, None, :] + x[None, :, :] * x.shape[1], [(4, 6), (20, 30)]),
     "pooling": (lambda x: F.avg_pool2d(x[None, None], 2), [(6, 8), (33, 70)]),
+    "convolution": (lambda x: F.conv2d(x[None], torch.ones(4, 1, 3, 3, device=x.device)), [(6, 8), (33, 70)]),
     "large sum": (lambda x: x.sum(), [(400, 500), (900, 400)]),
     "argmax": (lambda x: (x.argmax(0), x.argmax(1), x.argmax()), [(40, 50), (90, 41)]),
     "index": (lambda x: x[torch.arange(x.shape[0] - 1, -1, -1, device=x.device)], [(4, 6), (33, 70)]),

@@ -1,4 +1,4 @@
-"""The gradient of max pooling is gathered from windows: fused with what surrounds it, no atomics, in the CPU's order."""
+"""The gradient of max pooling is gathered from windows: fused with what surrounds it, without atomics, in CPU order."""
 
 from __future__ import annotations
 

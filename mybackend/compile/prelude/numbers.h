@@ -13,6 +13,17 @@ struct mb_f16 {
   mb_u16 bits;
 };
 
+// Complex numbers are moved only.
+struct mb_c32 {
+  mb_f16 real, imaginary;
+};
+struct mb_c64 {
+  float real, imaginary;
+};
+struct mb_c128 {
+  double real, imaginary;
+};
+
 MB_FN float mb_load(mb_bf16 x) {
   return mb_bits<float>(mb_u32(x.bits) << 16);
 }
