@@ -2,8 +2,8 @@
 
 A compiled optimizer keeps its step count in a float32 tensor, so the CPU's is traced too, and run by eager kernels. How
 far apart two right runs may be is measured on the CPU: a run in float64 shows what rounding does, and a run whose
-weights are off by one rounding at the start shows how such a difference grows. Beside the numbers, graph breaks and
-kernels are counted: a lost fusion or a new graph break shows.
+weights are off by one rounding at the start shows how such a difference grows. A model is one graph, whose kernels are
+counted: a lost fusion shows.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from zoo import TASKS, Task
 
 STEPS = 20
 FULL = os.environ.get("MYBACKEND_CONFORMANCE") == "full"
-# The most kernels of ours that forward and backward together may take, and the graph breaks of the model. Templates are
-# not counted: whether a product is one, or a call, depends on the CPU.
-EXPECTED = {
-    "gpt": (48, 0),
-    "residual_net": (27, 0),  # four of them put weights in channels_last
-    "llama": (80, 0),
-    "bert": (80, 0),
-    "vit": (80, 0),
-    "transformer": (90, 0),
-    "lstm": (30, 1),
-    "gru": (30, 1),
+# The most kernels of ours that forward and backward together may take. Templates are not counted: whether a product is
+# one, or a call, depends on the CPU, and with it what is fused into it.
+KERNELS = {
+    "gpt": 34,
+    "residual_net": 26,  # four of them put weights in channels_last
+    "llama": 35,
+    "bert": 41,
+    "vit": 40,
+    "transformer": 77,
+    "lstm": 60,  # 24 steps of two layers, written out
+    "gru": 62,
 }
 IN_CI = ("gpt", "residual_net")
 
@@ -38,9 +38,7 @@ class Run:
     def __init__(self) -> None:
         self.losses: list[float] = []
         self.parameters: dict[str, Tensor] = {}
-        # Of the model's first step, forward and backward.
-        self.kernels = 0
-        self.breaks = 0
+        self.kernels = 0  # of the model's first step, forward and backward
 
 
 def train(
@@ -56,7 +54,7 @@ def train(
     model.to(device, dtype)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1e-6)
     step = torch.compile(optimizer.step, backend="inductor" if compiled else "aot_eager")
-    called = torch.compile(model) if compiled else model
+    called = torch.compile(model, fullgraph=True) if compiled else model
     run = Run()
     counters.clear()
     metrics.reset()
@@ -66,7 +64,6 @@ def train(
         loss.backward()
         if not run.losses:
             run.kernels = metrics.generated_kernel_count - counters["inductor"]["mybackend_templates"]
-            run.breaks = sum(counters["graph_break"].values())
         step()
         run.losses.append(loss.item())
     run.parameters = {name: p.detach().cpu().clone() for name, p in model.named_parameters()}
@@ -79,7 +76,8 @@ def test_a_model_trains_compiled_as_on_the_cpu(name, device, no_fallback):
     one = train(task, "cpu")
     others = [train(task, "cpu", dtype=torch.float64), train(task, "cpu", nudge=2.0**-23)]
     torch._dynamo.reset()
-    ours = train(task, device, compiled=True)
+    with torch._dynamo.config.patch(allow_rnn=True):  # else they are a graph break, on every device
+        ours = train(task, device, compiled=True)
     allowed = 10 * max(abs(a - b) for other in others for a, b in zip(one.losses, other.losses, strict=True))
     for step, (mine, theirs) in enumerate(zip(ours.losses, one.losses, strict=True)):
         assert abs(mine - theirs) <= allowed, f"loss at step {step}: {mine} against {theirs}, {allowed:.2e} allowed"
@@ -87,6 +85,4 @@ def test_a_model_trains_compiled_as_on_the_cpu(name, device, no_fallback):
         allowed = 10 * max((value - other.parameters[key]).abs().max().item() for other in others)
         apart = (ours.parameters[key] - value).abs().max().item()
         assert apart <= allowed, f"{key}: {apart:.2e} apart, {allowed:.2e} allowed"
-    kernels, breaks = EXPECTED[name]
-    assert ours.breaks <= breaks
-    assert ours.kernels <= kernels
+    assert ours.kernels <= KERNELS[name]
