@@ -55,13 +55,19 @@ class Reduction:
 # reduction type -> (operator of C and OpenMP, combining struct of the prelude, initial value)
 _PLAIN = {"sum": ("+", "mb_add", 0), "prod": ("*", "mb_multiply", 1), "xor_sum": ("^", "mb_exclusive_or", 0)}
 
+# The same of truth values, in ints: vectors of bool do not exist.
+_LOGICAL = {
+    "any": ("|", "mb_or", 0), "sum": ("|", "mb_or", 0), "prod": ("&", "mb_and", 1),
+    "xor_sum": ("^", "mb_exclusive_or", 0),
+}  # fmt: skip
+
 
 def make_reduction(kernel: Any, dtype: torch.dtype, src_dtype: torch.dtype, kind: str, value: Any) -> Reduction:
     """The reduction of `value`, whose dtype is `src_dtype`, to `dtype`; its results are new variables of the kernel."""
+    if kind == "any" or (dtype == torch.bool and kind in _LOGICAL):
+        return _logical(kernel, kind, value)
     if kind in _PLAIN:
         return _plain(kernel, dtype, kind, value)
-    if kind == "any":
-        return _any(kernel, value)
     if kind in ("max", "min"):
         return _extreme(kernel, src_dtype, kind, value)
     if kind in ("argmax", "argmin"):
@@ -74,8 +80,6 @@ def make_reduction(kernel: Any, dtype: torch.dtype, src_dtype: torch.dtype, kind
 def _plain(kernel: Any, dtype: torch.dtype, kind: str, value: Any) -> Reduction:
     operator, combining, initial = _PLAIN[kind]
     dtype = compute_dtype(dtype)
-    if dtype == torch.bool:
-        raise NotImplementedError(f"mybackend.compile has no reduction '{kind}' of bool")
     acc = kernel.new_accumulator(c_type(dtype), c_constant(initial, dtype), operator)
     result = kernel.cse.newvar(dtype=dtype, shape=())
     return Reduction(
@@ -84,12 +88,14 @@ def _plain(kernel: Any, dtype: torch.dtype, kind: str, value: Any) -> Reduction:
     )  # fmt: skip
 
 
-def _any(kernel: Any, value: Any) -> Reduction:
-    acc = kernel.new_accumulator("int", "0", "|")
+def _logical(kernel: Any, kind: str, value: Any) -> Reduction:
+    operator, combining, initial = _LOGICAL[kind]
+    acc = kernel.new_accumulator("int", str(initial), operator)
     result = kernel.cse.newvar(dtype=torch.bool, shape=())
     return Reduction(
-        [acc], [f"{acc.ref} |= int({value} != 0);"], False, [f"mb_all<mb_or>({acc.name})"], [(result, "{0} != 0")]
-    )
+        [acc], [f"{acc.ref} {operator}= int({value} != 0);"], False, [f"mb_all<{combining}>({acc.name})"],
+        [(result, "{0} != 0")],
+    )  # fmt: skip
 
 
 def _comparable(dtype: torch.dtype) -> torch.dtype:

@@ -9,3 +9,7 @@ GAPS["nn.functional.adaptive_avg_pool2d"] = {
 }
 for name in ("native_layer_norm", "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"):
     GAPS[name] = {"bfloat16": "saved statistics are float32, as on CUDA and in eager code here"}
+for name in ("sort", "argsort"):
+    GAPS[name] = dict.fromkeys(("bfloat16", "bool"), "the order of equal elements of an unstable sort")
+for name in ("linalg.lstsq", "linalg.lstsq.grad_oriented"):
+    GAPS[name] = dict.fromkeys(("float32", "complex64"), "no driver but gels, as on CUDA")

@@ -43,6 +43,14 @@ def test_integers(agree, dtype):
     agree(lambda x: (x.sum(1), x.prod(1), x.amax(0), x.amin(1), (x > 0).any(0)), x)
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("kind", ["sum", "prod"])
+def test_truth_values_of_every_type_are_reduced(agree, kind, dim):
+    """Inductor's own CPU backend fails on some."""
+    for x in (torch.rand(20, 30) > 0.1, torch.randint(-1, 2, (20, 30)), torch.randint(0, 2, (20, 30)) * 0.5):
+        agree(lambda x: getattr(x, kind)(dim, dtype=torch.bool), x, dynamic=True)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_16_bit_numbers_are_summed_in_float(agree, dtype):
     x = torch.randn(33, 700).to(dtype)

@@ -33,6 +33,12 @@ struct mb_or {
     return a | b;
   }
 };
+struct mb_and {
+  template <class T>
+  MB_FN T of(T a, T b) {
+    return a & b;
+  }
+};
 struct mb_larger {
   template <class T>
   MB_FN T of(T a, T b) {
