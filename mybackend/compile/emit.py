@@ -33,6 +33,10 @@ USED = re.compile(r"\b(?:tmp|index)\d+\b")
 # Terms that a lane adds up before the total is added to the whole's.
 LONGEST_SERIAL_SUM = 64
 
+# Elements of a reduction that a lane takes at a time, and the longest text that is written as often.
+UNROLLED = 4
+LONGEST_UNROLLED = 16
+
 # A reduction over this few elements is better vectorised over its items, even where those are no neighbours.
 SHORT_REDUCTION = 8
 MANY_ITEMS = 64
@@ -228,8 +232,8 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
         code.writelines(walk.row_lines("p.row"))
         for segment in kernel.segments:
             for a in (*segment.accumulators, *(carry for scan in segment.scans for carry in scan.carries)):
-                code.writeline(f"{a.type} {a.name}[MB_LANES];")
-        code.writelines([f"{of} {name}_lanes[MB_LANES];" for name, of in carried.items()])
+                code.writeline(f"{a.type} {a.name}[MB_TILE_LANES];")
+        code.writelines([f"{of} {name}_lanes[MB_TILE_LANES];" for name, of in carried.items()])
         columns = [f"const mb_index {walk.column} = p.first + lane;", *walk.column_lines("p.row")]
         for piece in pieces:
             code.writelines(piece.before)
@@ -244,15 +248,19 @@ def _lanes(kernel: Any, code: IndentedBuffer) -> None:
 def _serial_loop(walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str]) -> None:
     tree = tree_of(walk.kernel, is_loop=True)
     in_parts = piece.sums and V.graph.sizevars.optimization_hint(tree.numel, fallback=1 << 20) > LONGEST_SERIAL_SUM
-    end = f"{tree.prefix}numel"
+    span = f"0, {tree.prefix}numel"
     if in_parts:
-        code.writeline(f"MB_PARTS(part, {end}, {LONGEST_SERIAL_SUM}) {{")
-        code.writelines([f"{a.type} {a.name}_whole[MB_LANES];" for a in piece.sums])
+        code.writeline(f"MB_PARTS(part, part_end, {tree.prefix}numel, {LONGEST_SERIAL_SUM}) {{")
+        span = "part, part_end"
+        code.writelines([f"{a.type} {a.name}_whole[MB_TILE_LANES];" for a in piece.sums])
         code.writelines(["MB_SIMD()", "MB_EACH_LANE(lane, p) {"])
         block(code, [f"{a.name}_whole[lane] = {a.name}[lane]; {a.name}[lane] = {a.initial};" for a in piece.sums])
-        code.writeline(f"MB_PART({tree.name}, part, {end}, {LONGEST_SERIAL_SUM}) {{")
-    else:
-        code.writeline(f"MB_SERIAL({tree.name}, {end}) {{")
+    step = 1
+    long = V.graph.sizevars.optimization_hint(tree.numel, fallback=UNROLLED) >= UNROLLED
+    if long and not piece.before and piece.text.count("\n") < LONGEST_UNROLLED:
+        step = UNROLLED
+        _unrolled(walk, code, piece, columns, carried, span)
+    code.writeline(f"MB_SERIAL({tree.name}, {span}, {step}) {{")
     with code.indent():
         code.writelines(piece.serial or [])
         _over_lanes(walk, code, piece, columns, carried, "p")
@@ -263,15 +271,35 @@ def _serial_loop(walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[s
         code.writeline("}")
 
 
+def _unrolled(
+    walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str], span: str
+) -> None:
+    """Some elements of the reduction at a time, so that what a lane accumulates stays in a register for them."""
+    index = tree_of(walk.kernel, is_loop=True).name
+    code.writeline(f"MB_SERIAL_BY({UNROLLED}, {index}_first, {span}) {{")
+    with code.indent():
+        code.writelines([simd(walk, piece.clauses), "MB_EACH_LANE(lane, p) {"])
+        with code.indent():
+            code.writelines([*columns, *_imports(piece, carried)])
+            for number in range(UNROLLED):
+                code.writeline("{")
+                block(code, [f"const mb_index {index} = {index}_first + {number};"], piece.serial or [], piece.text)
+        code.writeline("}")
+    code.writeline("}")
+
+
 def _over_lanes(
     walk: Walk, code: IndentedBuffer, piece: Piece, columns: list[str], carried: dict[str, str], tile: str
 ) -> None:
+    exports = [f"{name}_lanes[lane] = {name};" for name in piece.defined() if name in carried and piece.serial is None]
+    code.writelines([simd(walk, piece.clauses), f"MB_EACH_LANE(lane, {tile}) {{"])
+    block(code, columns, _imports(piece, carried), piece.text, exports)
+
+
+def _imports(piece: Piece, carried: dict[str, str]) -> list[str]:
     defined = piece.defined()
     used = [name for name in dict.fromkeys(USED.findall(piece.text)) if name not in defined]
-    imports = [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
-    exports = [f"{name}_lanes[lane] = {name};" for name in defined if name in carried and piece.serial is None]
-    code.writelines([simd(walk, piece.clauses), f"MB_EACH_LANE(lane, {tile}) {{"])
-    block(code, columns, imports, piece.text, exports)
+    return [f"const {carried[name]} {name} = {name}_lanes[lane];" for name in used if name in carried]
 
 
 def _pieces(kernel: Any, segment: Segment) -> list[Piece]:

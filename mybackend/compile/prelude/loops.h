@@ -3,15 +3,16 @@
 //   MB_ROWS(p, numel, length)       items in rows of `length`: p.row, and columns p.first to p.last of it
 //   MB_SQUARE_ROWS(p, numel, length) the same in an order that suits transpositions; MB_TILED is in tile.h
 //     MB_COLUMNS(column, p)         each column: a loop that vectorises on the host, one item per thread on the GPU
-//   MB_TILES(p, numel, length)      the same in pieces of at most MB_LANES columns, for outer reductions
+//   MB_TILES(p, numel, length)      the same in pieces of at most MB_TILE_LANES columns, for outer reductions
 //     MB_EACH_LANE(lane, p)         each column of the piece; a lane's accumulator is acc[lane]
 //   MB_BLOCKS(item, numel)           one item at a time: on the GPU one for each block of threads
 //   MB_LOOP(r, numel)               elements of a reduction, shared out among the threads of a block
 //   MB_LOOP_ROWS(q, numel, length)  the same in rows; MB_LOOP_COLUMNS(r, q) inside
 //   MB_LOOP_TILES(q, numel, length) the same in pieces of lanes; MB_EACH_LANE(lane, q) inside
 //   MB_ROUNDS(q, numel, length)     the same with all threads of a block in each round, for scans; q.count of its lanes
-//   MB_SERIAL(r, numel)             elements of a reduction one after another, in every thread
-//   MB_PARTS(part, numel, length)   the same in parts; MB_PART(r, part, numel, length) inside
+//   MB_SERIAL_BY(n, r, from, end)   elements of a reduction, n at a time, in every thread
+//   MB_SERIAL(r, from, end, n)      those that are left, one after another: all if n is 1
+//   MB_PARTS(part, end, numel, length) parts of a reduction, of `length` elements or less: from `part` to `end`
 //   MB_ONCE                         once for each block
 //
 // `mb_index` is int where every index of the kernel fits, else mb_i64; the kernel defines it.
@@ -21,6 +22,7 @@
 
 #if MB_GPU
 #define MB_LANES 1
+#define MB_TILE_LANES 1
 #define MB_ONCE if (threadIdx.x == 0)
 // The launch's number of a kernel's first item; a segment's parameter hides it.
 enum : mb_i64 { mb_offset = 0 };
@@ -28,6 +30,8 @@ enum : mb_i64 { mb_offset = 0 };
 #define MB_THREADS (mb_i64(gridDim.x) * blockDim.x)
 #else
 #define MB_LANES 64
+// Wider: a tile's rows are far apart in memory, and much of each should be read at a time.
+#define MB_TILE_LANES 256
 #define MB_ONCE
 #endif
 
@@ -172,7 +176,7 @@ struct mb_round : mb_run<I> {
 #define MB_SQUARE_ROWS(p, numel, length) \
   for (mb_squares<mb_index> p = mb_squares<mb_index>::over(numel, length, mb_begin, mb_end); p.next();)
 #define MB_TILES(p, numel, length) \
-  for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_LANES); p.next();)
+  for (mb_run<mb_index> p = mb_run<mb_index>::over(numel, length, mb_begin, mb_end, MB_TILE_LANES); p.next();)
 #define MB_COLUMNS(column, p) for (mb_index column = p.first; column < p.last; column++)
 #define MB_BLOCKS(item, numel) for (mb_index item = mb_index(mb_begin); item < mb_index(mb_end); item++)
 #define MB_LOOP(r, numel) for (mb_index r = 0; r < numel; r++)
@@ -185,7 +189,8 @@ struct mb_round : mb_run<I> {
 #define MB_ROUNDS(q, numel, length) for (mb_round<mb_index> q = mb_round<mb_index>::over(numel, length); q.next();)
 #define MB_EACH_LANE(lane, p) for (int lane = 0; lane < int(p.last - p.first); lane++)
 #define MB_LOOP_COLUMNS(r, q) MB_COLUMNS(r, q)
-#define MB_SERIAL(r, numel) for (mb_index r = 0; r < numel; r++)
-#define MB_PARTS(part, numel, length) for (mb_index part = 0; part < numel; part += length)
-#define MB_PART(r, part, numel, length) \
-  for (mb_index r = part; r < (numel - part < length ? numel : part + length); r++)
+#define MB_SERIAL(r, from, end, n) for (mb_index r = n == 1 ? (from) : end - (end - (from)) % n; r < end; r++)
+#define MB_SERIAL_BY(n, r, from, end) for (mb_index r = from; end - r >= n; r += n)
+#define MB_PARTS(part, end, numel, length)                                     \
+  for (mb_index part = 0, end = numel < length ? numel : length; part < numel; \
+       part = end, end = numel - end < length ? numel : end + length)
