@@ -1,24 +1,30 @@
-// Random numbers of torch.rand and its like in compiled code: Philox 4x32-10 (Salmon et al., 2011), keyed by the graph's
-// seed and counted by the element's number.
+// Random numbers of torch.rand and its like in compiled code: Philox 4x32-10 (Salmon et al., 2011), keyed by the
+// graph's seed and counted by the element's number.
 #pragma once
 
 #include "maths.h"
 
+struct mb_philox_state {
+  mb_u32 c0, c1, c2, c3, k0, k1;
+};
+MB_FN mb_philox_state mb_philox_round(const mb_philox_state& s) {
+  const mb_u64 a = mb_u64(0xD2511F53u) * s.c0, b = mb_u64(0xCD9E8D57u) * s.c2;
+  return {mb_u32(b >> 32) ^ s.c1 ^ s.k0,
+          mb_u32(b),
+          mb_u32(a >> 32) ^ s.c3 ^ s.k1,
+          mb_u32(a),
+          s.k0 + 0x9E3779B9u,
+          s.k1 + 0xBB67AE85u};
+}
+
+// The rounds are written out: a loop within the loop over elements would keep that from being vectorised.
 MB_FN void mb_philox(mb_i64 seed, mb_i64 offset, mb_u32& first, mb_u32& second) {
-  mb_u32 k0 = mb_u32(mb_u64(seed)), k1 = mb_u32(mb_u64(seed) >> 32);
-  mb_u32 c0 = mb_u32(mb_u64(offset)), c1 = mb_u32(mb_u64(offset) >> 32), c2 = 0, c3 = 0;
-  for (int round = 0; round < 10; round++) {
-    const mb_u64 a = mb_u64(0xD2511F53u) * c0, b = mb_u64(0xCD9E8D57u) * c2;
-    const mb_u32 n0 = mb_u32(b >> 32) ^ c1 ^ k0, n2 = mb_u32(a >> 32) ^ c3 ^ k1;
-    c1 = mb_u32(b);
-    c3 = mb_u32(a);
-    c0 = n0;
-    c2 = n2;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  first = c0;
-  second = c1;
+  mb_philox_state s = {mb_u32(mb_u64(offset)), mb_u32(mb_u64(offset) >> 32), 0, 0,
+                       mb_u32(mb_u64(seed)),   mb_u32(mb_u64(seed) >> 32)};
+  s = mb_philox_round(mb_philox_round(mb_philox_round(mb_philox_round(mb_philox_round(s)))));
+  s = mb_philox_round(mb_philox_round(mb_philox_round(mb_philox_round(mb_philox_round(s)))));
+  first = s.c0;
+  second = s.c1;
 }
 
 // [0, 1) in steps of 2^-24.
