@@ -13,12 +13,14 @@ aten = torch.ops.aten
 
 
 def install() -> None:
-    """To be called before Inductor copies its table for the first graph."""
-    from torch._inductor.decomposition import decompositions
+    """Changes Inductor's table, and the copy of it that the first graph makes, if there has been one."""
+    from torch._inductor.decomposition import decompositions, fast_random_decomps
 
+    copies = [fast_random_decomps()] if fast_random_decomps.cache_info().currsize else []
     operator = aten.max_pool2d_with_indices_backward.default
-    if operator in decompositions:  # torch 2.11 has none
-        decompositions[operator] = _as_a_gather(decompositions[operator])
+    for table in (decompositions, *copies):
+        if operator in table:  # torch 2.11 has none
+            table[operator] = _as_a_gather(table[operator])
 
 
 def _as_a_gather(original: Any) -> Any:
