@@ -29,6 +29,9 @@ def install() -> None:
         _register(name)
     if missing:
         sys.meta_path.insert(0, _Finder(missing))
+    inductor = sys.modules.get("torch._inductor.codegen.common")
+    if inductor is not None and inductor.init_backend_registration.cache_info().currsize:
+        inductor_attribute("Scheduling")  # it has collected its backends, and will not ask again
 
 
 def inductor_attribute(name: str) -> None:

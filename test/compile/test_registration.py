@@ -50,6 +50,21 @@ def test_a_second_process_finds_everything_in_the_caches(tmp_path):
     assert run(TRAIN, str(tmp_path)).split() == ["0", "2", "1"]
 
 
+def test_mybackend_may_be_imported_after_a_graph_was_compiled_for_the_cpu(tmp_path):
+    code = """
+        import torch
+        import torch.nn.functional as F
+        torch.compile(lambda x: x + 1)(torch.ones(3))
+        import mybackend
+        from torch._inductor.utils import run_and_get_code
+        x = torch.randn(2, 3, 8, 8, device="mybackend", requires_grad=True)
+        pool = torch.compile(lambda x: F.max_pool2d(x * 2, 2).square().sum())
+        _, sources = run_and_get_code(lambda: pool(x).backward())
+        print("MB_KERNEL" in sources[0], "MB_ADD" in sources[1])
+    """
+    assert run(code, str(tmp_path), TORCH_DEVICE_BACKEND_AUTOLOAD="0").split() == ["True", "False"]
+
+
 def test_another_version_of_the_code_generator_misses_the_caches(tmp_path):
     run(TRAIN, str(tmp_path))
     changed = """
