@@ -7,18 +7,31 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._inductor import ir
+from torch._inductor import config, ir
 from torch._inductor import lowering as inductor
+from torch._inductor.utils import is_pointwise_use
+from torch._inductor.virtualized import V as virtualized
+
+import mybackend
 
 __all__ = ["install"]
 
+V: Any = virtualized
 aten = torch.ops.aten
+
+# Elements of a concatenation that are worth a launch for each of its parts.
+WORTH_PARTS = 1 << 15
+
+# Of the parts of a concatenation that is one kernel (torch 2.11 has one of them).
+LIMITS = [name for name in ("max_pointwise_cat_inputs", "max_complex_pointwise_cat_inputs") if hasattr(config, name)]
 
 
 def install() -> None:
     for overload in (aten.argmax.default, aten.argmin.default):
         inductor.lowerings[overload] = _contiguous_first(inductor.lowerings[overload])
     _keep_as_calls()
+    for target in (aten.cat, aten.cat.default):
+        inductor.lowerings[target] = _in_slices(inductor.lowerings[target])
     inductor.use_two_step_variance = _two_step_variance(inductor.use_two_step_variance)
 
 
@@ -66,6 +79,25 @@ def _contiguous_first(lowering: Callable[..., Any]) -> Callable[..., Any]:
         if several and _on_mybackend(x):
             x = ir.ExternKernel.require_contiguous(x)
         return lowering(x, dim, keepdim)
+
+    return lowered
+
+
+def _in_slices(lowering: Callable[..., Any]) -> Callable[..., Any]:
+    """On the host a concatenation that is kept is written part by part, as on the CPU: Inductor asks for it by name.
+
+    On a GPU it is one kernel whose elements choose among the parts, of which the host would compute each. Where there
+    is little to do one launch is better than several.
+    """
+
+    @functools.wraps(lowering)
+    def lowered(inputs: Any, dim: int = 0) -> Any:
+        if not _on_mybackend(inputs[0]) or mybackend.driver() != "host":
+            return lowering(inputs, dim)
+        kept = not all(is_pointwise_use(use) for use in V.current_node.users)
+        size = sum(V.graph.sizevars.optimization_hint(x.get_numel(), fallback=WORTH_PARTS) for x in inputs)
+        with config.patch(dict.fromkeys(LIMITS, 0) if kept and size >= WORTH_PARTS else {}):
+            return lowering(inputs, dim)
 
     return lowered
 
