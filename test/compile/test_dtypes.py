@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch._inductor import metrics
+from torch.torch_version import TorchVersion
 
 FLOAT8 = [
     torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
@@ -101,6 +102,9 @@ def test_memory_of_complex_numbers_is_moved_by_kernels(agree, dtype):
     assert metrics.generated_kernel_count > 0
 
 
+@pytest.mark.xfail(
+    TorchVersion(torch.__version__) < "2.12", reason="torch 2.11 cannot compile a complex constant", strict=True
+)
 def test_gradients_through_complex_numbers(agree):
     agree(lambda x: (torch.fft.rfft(x * 2) * 1j).abs().square() + 1, torch.randn(5, 8), grad=True, rtol=1e-5, atol=1e-4)
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.torch_version import TorchVersion
 
 CASES = {
     "softmax": (lambda x: (x + 1).softmax(-1), [(4, 5), (33, 70), (7, 129)]),
@@ -20,7 +21,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SPECIALIZED = pytest.mark.xfail(
+    TorchVersion(torch.__version__) < "2.12", reason="torch 2.11 compiles it for one size, for the CPU too", strict=True
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SPECIALIZED) if name == "pooling" else name for name in CASES]
+)
 def test_one_compilation_serves_all_sizes(device, name):
     function, shapes = CASES[name]
     counter = CompileCounterWithBackend("inductor")

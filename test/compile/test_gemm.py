@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from compile_for_gpu import compile_for_gpu
 from torch._inductor.runtime import benchmarking
 from torch._inductor.utils import run_and_get_code
+from torch.torch_version import TorchVersion
 
 from mybackend.compile import gemm
 
@@ -23,6 +24,9 @@ needs_measuring = pytest.mark.skipif(
     not hasattr(benchmarking, "register_benchmarker"),
     reason="this torch has no way to measure on a device it does not know",
 )
+
+# torch 2.11 fuses nothing after a template whose rank is not the template's.
+KERNELS_OF_OTHER_RANK = 2 if TorchVersion(torch.__version__) < "2.12" else 1
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +101,7 @@ def test_bias_activation_residual_and_a_cast_are_one_kernel(device):
 
     x, w, b, r = (torch.randn(size) for size in ((4, 9, 30), (50, 30), (50,), (4, 9, 50)))
     result, code = code_of(function, *(t.to(device) for t in (x, w, b, r)))
-    assert code.count("MB_KERNEL ") == 1 and "extern_kernels." not in code
+    assert code.count("MB_KERNEL ") == KERNELS_OF_OTHER_RANK and "extern_kernels." not in code
     torch.testing.assert_close(result.cpu(), function(x, w, b, r), rtol=1e-2, atol=1e-2)
 
 
@@ -191,7 +195,7 @@ def test_a_convolution_of_one_by_one_is_a_product(device, layout):
     torch.testing.assert_close(result.cpu(), expected, **TOLERANCE[torch.float32])
     assert "extern_kernels." not in code and "mb_tile_product" in code
     if layout == torch.channels_last:
-        assert code.count("MB_KERNEL ") == 1 and result.stride() == expected.stride()
+        assert code.count("MB_KERNEL ") == KERNELS_OF_OTHER_RANK and result.stride() == expected.stride()
 
 
 def test_a_convolution_that_strides_is_called(agree):

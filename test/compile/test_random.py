@@ -48,7 +48,7 @@ def test_dropout_drops_the_same_elements_forward_and_backward(device):
 
 def test_generators_may_be_forked_and_seeded_in_compiled_code(device):
     def function(x):
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(device_type="mybackend"):
             torch.manual_seed(7)
             drawn = torch.empty_like(x).uniform_()
         return drawn + x
