@@ -27,10 +27,7 @@ MOST_WINDOWS = 25
 
 
 def install() -> None:
-    prim = getattr(torch.ops.prims, "_low_memory_max_pool_offsets_to_indices", None)  # torch 2.11 has another
-    if prim is None:
-        return
-    _replace(prim, _remembering)
+    _replace(torch.ops.prims._low_memory_max_pool_offsets_to_indices, _remembering)
     _replace(torch.ops.aten.max_pool2d_with_indices_backward, _lowering)
 
 
@@ -63,12 +60,13 @@ def _lowering(original: Callable[..., Any]) -> Callable[..., Any]:
         ceil_mode: Any,
         indices: Any,
     ) -> Any:
-        kernel, step, before, apart = map(_pair, (kernel_size, stride or kernel_size, padding, dilation))
-        windows = [-(-k // s) for k, s in zip(kernel, step, strict=True)]
-        offsets = getattr(indices, "max_pool_offsets", None) if grad_output.get_device().type == "mybackend" else None
-        if offsets is None or apart != [1, 1] or windows[0] * windows[1] > MOST_WINDOWS:
-            return original(grad_output, x, kernel_size, stride, padding, dilation, ceil_mode, indices)
-        return _gathered(grad_output, x, offsets, kernel, step, before, windows)
+        offsets = getattr(indices, "max_pool_offsets", None)
+        if offsets is not None and grad_output.get_device().type == "mybackend":
+            kernel, step, before, apart = map(_pair, (kernel_size, stride or kernel_size, padding, dilation))
+            windows = [-(-k // s) for k, s in zip(kernel, step, strict=True)]
+            if apart == [1, 1] and windows[0] * windows[1] <= MOST_WINDOWS:
+                return _gathered(grad_output, x, offsets, kernel, step, before, windows)
+        return original(grad_output, x, kernel_size, stride, padding, dilation, ceil_mode, indices)
 
     return max_pool2d_with_indices_backward
 
