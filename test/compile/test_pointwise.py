@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch._inductor.utils import run_and_get_code
 
+import mybackend
+
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 
@@ -98,6 +100,29 @@ def test_binary_functions(agree, name):
 def test_padding_and_concatenation_read_nothing_outside_their_inputs(agree):
     x = torch.randn(33, 70)
     agree(lambda x: torch.cat([F.pad(x, (2, 3, 1, 0), value=7.0), x.new_zeros(1, 75)], 0), x, grad=True)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("rows", [4, 200], ids=["one kernel", "part by part"])
+def test_concatenations_that_are_kept_or_used_by_pointwise_code(agree, rows, dim):
+    def function(x, y):
+        return torch.cat([x * 2, y.sin(), x], dim), torch.cat([x, y], dim) + 1, torch.stack([x, y + 1], dim)
+
+    agree(function, torch.randn(rows, 30, 10), torch.randn(rows, 30, 10), grad=True)
+
+
+def test_parts_of_a_large_concatenation_are_not_chosen_element_by_element(device):
+    """On the host; the two halves of a rotary embedding are one loop."""
+
+    def function(x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    operands = torch.randn(64, 16, 64), torch.randn(16, 32), torch.randn(16, 32)
+    actual, (source,) = run_and_get_code(torch.compile(function), *(x.to(device) for x in operands))
+    torch.testing.assert_close(actual.cpu(), function(*operands))
+    if mybackend.driver() == "host":
+        assert source.count("MB_KERNEL ") == 1 and "if (tmp" not in source
 
 
 def test_a_transposed_input(agree):
