@@ -26,7 +26,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     row: dict[str, Any] = {"passed": report.passed and not hasattr(report, "wasxfail")}
     if not row["passed"]:
         row["passes with Inductor on the CPU"] = told.get("passes with Inductor on the CPU")
-        row["error"] = str(getattr(report.longrepr, "reprcrash", report.longrepr))[:300]
+        crash = getattr(report.longrepr, "reprcrash", None)
+        row["error"] = (str(report.longrepr) if crash is None else crash.message).splitlines()[0][:200]
     _outcomes[told["compiled case"]] = row
 
 
