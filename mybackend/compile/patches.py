@@ -25,12 +25,12 @@ COSTLY = ("exp", "sigmoid", "tanh", "erf")
 aten = torch.ops.aten
 # Operators whose lowerings read and write elements as they are.
 MOVES = {
-    aten.alias.default, aten.as_strided.default, aten.cat.default, aten.clone.default, aten.constant_pad_nd.default,
-    aten.copy.default, aten.copy_.default, aten.detach.default, aten.diagonal.default, aten.expand.default,
-    aten.flip.default, aten.permute.default, aten.repeat.default, aten.reshape.default, aten.select.int,
-    aten.slice.Tensor, aten.split.Tensor, aten.split_with_sizes.default, aten.squeeze.default, aten.squeeze.dim,
-    aten.squeeze.dims, aten.t.default, aten.transpose.int, aten.unbind.int, aten.unfold.default,
-    aten.unsqueeze.default, aten._unsafe_view.default, aten.view.default,
+    aten.alias.default, aten.as_strided.default, aten.cat.default, aten.clone.default, aten.copy.default,
+    aten.copy_.default, aten.detach.default, aten.diagonal.default, aten.expand.default, aten.flip.default,
+    aten.permute.default, aten.repeat.default, aten.reshape.default, aten.select.int, aten.slice.Tensor,
+    aten.split.Tensor, aten.split_with_sizes.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims,
+    aten.t.default, aten.transpose.int, aten.unbind.int, aten.unfold.default, aten.unsqueeze.default,
+    aten._unsafe_view.default, aten.view.default,
 }  # fmt: skip
 
 # Elements of a row from which the operator splits a scan.

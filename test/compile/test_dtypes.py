@@ -78,6 +78,11 @@ COMPLEX = {
     "comparison": lambda z, x: ((z == z.flip(0)) | (x > 0), z != 0, z.bool()),
     "products": lambda z, x: ((z @ z.mT) * 2, (z @ z.mT).abs().sum()),
     "transforms": lambda z, x: (torch.fft.fft(x * 2).abs() + x, torch.fft.irfft(torch.fft.rfft(x) * 2, n=7) + x),
+    "padded transforms": lambda z, x: (
+        torch.fft.fft2(z, s=(8, 9)),
+        torch.fft.ifft(z * 2, n=9),
+        F.pad(z, (1, 2), value=1.5),
+    ),
     "in place": changed_in_place,
 }
 

@@ -52,6 +52,10 @@ struct mb_to {
   MB_FN To from(From x) {
     return To(x);
   }
+  // As a choice: g++ does not vectorise a conversion from bool to a floating-point number.
+  MB_FN To from(bool x) {
+    return x ? To(1) : To(0);
+  }
 };
 
 template <>
@@ -67,7 +71,7 @@ template <>
 struct mb_to<mb_bf16> {
   template <class From>
   MB_FN mb_bf16 from(From from) {
-    const float x = float(from);
+    const float x = mb_to<float>::from(from);
     const mb_u32 bits = mb_bits<mb_u32>(x);
     const mb_u32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     mb_bf16 to;
@@ -80,7 +84,7 @@ template <>
 struct mb_to<mb_f16> {
   template <class From>
   MB_FN mb_f16 from(From from) {
-    const float x = float(from);
+    const float x = mb_to<float>::from(from);
     const mb_u32 bits = mb_bits<mb_u32>(x);
     const mb_u32 magnitude = bits & 0x7fffffffu;
     // Below 2^-14 adding one half makes the unit of the sum that of a subnormal half.
