@@ -24,6 +24,7 @@ from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V as virtualized
 
 import mybackend
+from mybackend.compile.lowerings import replace
 from mybackend.compile.template import Parameters, Sizes, Template, ceil_div
 from mybackend.compile.template_choice import TemplateChoice, can_measure, choose, realized
 from mybackend.compile.template_kernel import TemplateCall
@@ -126,16 +127,15 @@ def _prefers(dtype: torch.dtype, *sizes: Any) -> bool:
 
 def install() -> None:
     """Puts these lowerings before Inductor's, for this device's tensors."""
-    _wrap(aten.mm, functools.partial(_product, inductor_mm.aten_mm))
-    _wrap(aten.bmm, functools.partial(_product, inductor_bmm.aten_bmm))
-    _wrap(aten.addmm, functools.partial(_sum, inductor_mm.aten_addmm))
-    _wrap(aten.baddbmm, functools.partial(_sum, inductor_bmm.aten_baddbmm))
-    _make_products_of_convolutions()
+    replace(aten.mm, functools.partial(_before, functools.partial(_product, inductor_mm.aten_mm)))
+    replace(aten.bmm, functools.partial(_before, functools.partial(_product, inductor_bmm.aten_bmm)))
+    replace(aten.addmm, functools.partial(_before, functools.partial(_sum, inductor_mm.aten_addmm)))
+    replace(aten.baddbmm, functools.partial(_before, functools.partial(_sum, inductor_bmm.aten_baddbmm)))
+    replace(aten.convolution, _product_of_a_convolution)
 
 
-def _make_products_of_convolutions() -> None:
+def _product_of_a_convolution(original: Callable[..., Any]) -> Callable[..., Any]:
     """A convolution of 1 x 1 in channels_last is a product of what is in memory; told to, Inductor makes it one."""
-    original = inductor.lowerings[aten.convolution.default]
 
     @functools.wraps(original)
     def lowered(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
@@ -147,12 +147,10 @@ def _make_products_of_convolutions() -> None:
         with config.patch(conv_1x1_as_mm=product or config.conv_1x1_as_mm):
             return original(x, weight, *args, **kwargs)
 
-    inductor.lowerings[aten.convolution.default] = inductor.lowerings[aten.convolution] = lowered
+    return lowered
 
 
-def _wrap(operator: Any, lower: Callable[..., Any]) -> None:
-    original = inductor.lowerings[operator.default]
-
+def _before(lower: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def lowered(*args: Any, **kwargs: Any) -> Any:
         if set(kwargs) <= {"alpha", "beta"} and all(isinstance(arg, ir.TensorBox) for arg in args):
@@ -161,8 +159,7 @@ def _wrap(operator: Any, lower: Callable[..., Any]) -> None:
                 return result
         return original(*args, **kwargs)
 
-    # By overload for graphs, by name for Inductor's own lowerings.
-    inductor.lowerings[operator.default] = inductor.lowerings[operator] = lowered
+    return lowered
 
 
 def _product(call: Any, a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from torch._inductor.virtualized import V as virtualized
 
 import mybackend
 
-__all__ = ["install"]
+__all__ = ["install", "replace"]
 
 V: Any = virtualized
 aten = torch.ops.aten
@@ -30,9 +30,13 @@ def install() -> None:
     for overload in (aten.argmax.default, aten.argmin.default):
         inductor.lowerings[overload] = _contiguous_first(inductor.lowerings[overload])
     _keep_as_calls()
-    for target in (aten.cat, aten.cat.default):
-        inductor.lowerings[target] = _in_slices(inductor.lowerings[target])
+    replace(aten.cat, _in_slices)
     inductor.use_two_step_variance = _two_step_variance(inductor.use_two_step_variance)
+
+
+def replace(packet: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts what `make` makes of Inductor's lowering in its place: by overload for graphs, by name for lowerings."""
+    inductor.lowerings[packet.default] = inductor.lowerings[packet] = make(inductor.lowerings[packet.default])
 
 
 def _keep_as_calls() -> None:

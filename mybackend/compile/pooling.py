@@ -13,10 +13,11 @@ from typing import Any
 
 import torch
 from torch._inductor import ir
-from torch._inductor import lowering as inductor
 from torch._inductor.virtualized import V as virtualized
 from torch._inductor.virtualized import ops
 from torch.utils._sympy.functions import FloorDiv, Max, Min
+
+from mybackend.compile.lowerings import replace
 
 __all__ = ["install"]
 
@@ -27,13 +28,8 @@ MOST_WINDOWS = 25
 
 
 def install() -> None:
-    _replace(torch.ops.prims._low_memory_max_pool_offsets_to_indices, _remembering)
-    _replace(torch.ops.aten.max_pool2d_with_indices_backward, _lowering)
-
-
-def _replace(packet: Any, make: Callable[[Any], Any]) -> None:
-    # By overload for graphs, by name for Inductor's own lowerings.
-    inductor.lowerings[packet.default] = inductor.lowerings[packet] = make(inductor.lowerings[packet.default])
+    replace(torch.ops.prims._low_memory_max_pool_offsets_to_indices, _remembering)
+    replace(torch.ops.aten.max_pool2d_with_indices_backward, _lowering)
 
 
 def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
