@@ -22,26 +22,33 @@ ConvolutionParameters parameters_of(IntArrayRef stride, IntArrayRef padding, Int
           groups};
 }
 
-c10::DimVector output_size(const Tensor& input, const Tensor& weight, const ConvolutionParameters& p) {
+}  // namespace
+
+Tensor convolution_output(const Tensor& input, const Tensor& weight, const ConvolutionParameters& p,
+                          at::MemoryFormat format) {
   const std::vector<int64_t> size =
       p.transposed ? at::native::conv_input_size(input.sizes(), weight.sizes(), p.padding, p.output_padding, p.stride,
                                                  p.dilation, p.groups)
                    : at::native::conv_output_size(input.sizes(), weight.sizes(), p.padding, p.stride, p.dilation);
-  return c10::DimVector(size.begin(), size.end());
+  return empty_on_current_device(size, input.scalar_type(), format);
 }
 
-}  // namespace
+std::array<Tensor, 3> convolution_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                            std::array<bool, 3> wanted, at::MemoryFormat format) {
+  std::array<Tensor, 3> gradients;
+  if (wanted[0]) gradients[0] = empty_on_current_device(input.sizes(), input.scalar_type(), format);
+  if (wanted[1]) gradients[1] = empty_on_current_device(weight.sizes(), weight.scalar_type(), format);
+  if (wanted[2]) gradients[2] = empty_on_current_device({grad.size(1)}, grad.scalar_type(), std::nullopt);
+  return gradients;
+}
 
 Tensor convolution_overrideable(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                                 IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                                 IntArrayRef output_padding, int64_t groups) {
   TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ", input.scalar_type(), " but found ",
               weight.scalar_type());
-  const auto p = parameters_of(stride, padding, dilation, transposed, output_padding, groups);
-  const auto format = library().convolution_format(input, weight, bias, p);
-  Tensor out = empty_on_current_device(output_size(input, weight, p), input.scalar_type(), format);
-  library().convolution(input, weight, bias, p, out);
-  return out;
+  return library().convolution(input, weight, bias,
+                               parameters_of(stride, padding, dilation, transposed, output_padding, groups));
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward_overrideable(const Tensor& grad_output, const Tensor& input,
@@ -49,15 +56,10 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_overrideable(const Tenso
                                                                      IntArrayRef padding, IntArrayRef dilation,
                                                                      bool transposed, IntArrayRef output_padding,
                                                                      int64_t groups, std::array<bool, 3> output_mask) {
-  const auto p = parameters_of(stride, padding, dilation, transposed, output_padding, groups);
-  const auto format = library().convolution_format(input, weight, std::nullopt, p);
-  std::array<Tensor, 3> gradients;
-  if (output_mask[0]) gradients[0] = empty_on_current_device(input.sizes(), input.scalar_type(), format);
-  if (output_mask[1]) gradients[1] = empty_on_current_device(weight.sizes(), weight.scalar_type(), format);
-  if (output_mask[2])
-    gradients[2] = empty_on_current_device({grad_output.size(1)}, grad_output.scalar_type(), std::nullopt);
-  library().convolution_backward(grad_output, input, weight, p, gradients);
-  return {gradients[0], gradients[1], gradients[2]};
+  auto [of_input, of_weight, of_bias] = library().convolution_backward(
+      grad_output, input, weight, parameters_of(stride, padding, dilation, transposed, output_padding, groups),
+      output_mask);
+  return {of_input, of_weight, of_bias};
 }
 
 }  // namespace mybackend::aten

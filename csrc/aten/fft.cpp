@@ -14,9 +14,11 @@ namespace {
 using at::IntArrayRef;
 using at::Tensor;
 
-// Runs transform(input) into a new tensor of the sizes.
+// transform(input), contiguous and of the sizes, as a new tensor.
 template <class Transform>
 Tensor transformed(const Tensor& self, IntArrayRef sizes, at::ScalarType dtype, const Transform& transform) {
+  const auto contiguous = [transform](const Tensor& self) { return transform(self).contiguous(); };
+  if (auto result = host_call_now(self.get_device(), contiguous, self)) return adopted(std::move(*result));
   Tensor out = empty_on_current_device(sizes, dtype, std::nullopt);
   host_call(
       self.get_device(), [transform](const Tensor& self, const Tensor& out) { out.copy_(transform(self)); }, self,
@@ -35,7 +37,7 @@ Tensor& store(const Tensor& result, Tensor& out) {
 Tensor _fft_c2c(const Tensor& self, IntArrayRef dim, int64_t normalization, bool forward) {
   TORCH_CHECK(self.is_complex(), "Expected a complex tensor, but got ", self.scalar_type());
   return transformed(self, self.sizes(), self.scalar_type(),
-                     [dim = c10::DimVector(dim), normalization, forward](const Tensor& self) {
+                     [dim = dim.vec(), normalization, forward](const Tensor& self) {
                        return at::_fft_c2c(self, dim, normalization, forward);
                      });
 }
@@ -45,7 +47,7 @@ Tensor _fft_r2c(const Tensor& self, IntArrayRef dim, int64_t normalization, bool
   c10::DimVector sizes(self.sizes());
   if (onesided && !dim.empty()) sizes[at::maybe_wrap_dim(dim.back(), self.dim())] = self.size(dim.back()) / 2 + 1;
   return transformed(self, sizes, c10::toComplexType(self.scalar_type()),
-                     [dim = c10::DimVector(dim), normalization, onesided](const Tensor& self) {
+                     [dim = dim.vec(), normalization, onesided](const Tensor& self) {
                        return at::_fft_r2c(self, dim, normalization, onesided);
                      });
 }
@@ -55,7 +57,7 @@ Tensor _fft_c2r(const Tensor& self, IntArrayRef dim, int64_t normalization, int6
   c10::DimVector sizes(self.sizes());
   if (!dim.empty()) sizes[at::maybe_wrap_dim(dim.back(), self.dim())] = last_dim_size;
   return transformed(self, sizes, c10::toRealValueType(self.scalar_type()),
-                     [dim = c10::DimVector(dim), normalization, last_dim_size](const Tensor& self) {
+                     [dim = dim.vec(), normalization, last_dim_size](const Tensor& self) {
                        return at::_fft_c2r(self, dim, normalization, last_dim_size);
                      });
 }

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <deque>
 
+#include "csrc/aten/factories.h"
 #include "csrc/device/api.h"
+#include "csrc/runtime/allocator.h"
 
 namespace mybackend::aten {
 
@@ -89,4 +91,28 @@ void from_host(const at::Tensor& tensor, const at::Tensor& on_host) {
 }
 
 }  // namespace detail
+
+at::Tensor adopted(at::Tensor result) {
+  if (!result.defined()) return result;
+  const c10::DeviceIndex device = runtime::current_device();
+  c10::StorageImpl* storage = result.storage().unsafeGetStorageImpl();
+  const bool sole = result.use_count() == 1 && result.storage().use_count() == 1;
+  if (sole && result.storage_offset() == 0 && !result.is_conj() && !result.is_neg()) {
+    const size_t bytes = storage->nbytes();
+    c10::DataPtr memory = storage->set_data_ptr(c10::DataPtr(nullptr, detail::kCpu));
+    if (c10::DataPtr owned = runtime::allocator().adopt(memory, bytes, device)) {
+      auto moved = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes, std::move(owned),
+                                                         &runtime::allocator(), /*resizable=*/true);
+      at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+          std::move(moved), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), result.dtype());
+      tensor.unsafeGetTensorImpl()->set_sizes_and_strides(result.sizes(), result.strides());
+      return tensor;
+    }
+    storage->set_data_ptr_noswap(std::move(memory));
+  }
+  at::Tensor tensor = empty_strided_on_current_device(result.sizes(), result.strides(), result.scalar_type());
+  host_call(device, [result](const at::Tensor& tensor) { tensor.copy_(result); }, Output{tensor});
+  return tensor;
+}
+
 }  // namespace mybackend::aten

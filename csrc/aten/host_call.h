@@ -2,6 +2,10 @@
 //
 //   host_call(device, [alpha](const Tensor& a, const Tensor& out) { at::cpu::...(...); }, a, Output{out});
 //
+// An operator that allocates its result may run at once, if it can, and its result be adopted, which copies nothing:
+//
+//   if (auto result = host_call_now(device, [](const Tensor& a) { return at::...(a); }, a)) return adopted(*result);
+//
 // Under the host driver the function sees CPU tensors over the same memory (same sizes, strides, conjugate and negative
 // bits), so nothing is copied: at once in the calling thread when the stream is idle (the common case, without any
 // allocation), otherwise as work of the stream. Under any other driver the tensors travel to the host and the outputs
@@ -137,6 +141,23 @@ void return_output(const Argument& argument, const Brought& brought) {
 }
 
 }  // namespace detail
+
+// What the function returns; nullopt, and it has not run, unless the host driver's current stream is idle.
+template <class F, class... Args>
+auto host_call_now(c10::DeviceIndex device, const F& function, const Args&... args) {
+  std::optional<decltype(function(detail::owned(args)...))> result;
+  if (!on_host_driver()) return result;
+  if (device::host::Inline own{device::host::resolve(runtime::current_stream(device), device)}) {
+    detail::AliasScope scope;
+    detail::BackendKeysOnly keys;
+    result = function(detail::pooled(scope, args)...);
+  }
+  return result;
+}
+
+// The CPU tensor `result`, which nobody else holds, as a tensor of the current device: by taking its memory over where
+// that can be, else by a copy. Undefined stays undefined.
+at::Tensor adopted(at::Tensor result);
 
 // Precondition: `device` is the current device and owns the tensors. A CPU tensor among them, such as the error codes
 // that upstream keeps there, is in no stream: then the call waits for the function.

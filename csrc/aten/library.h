@@ -3,9 +3,9 @@
 //   host   libtorch's CPU operators (oneDNN, MKL) on the same memory         library_host.cpp
 //   cuda   cuBLASLt and cuDNN, found at run time               library_vendor.cpp
 //
-// Callers (matmul.cpp, convolution.cpp) have checked shapes, dtypes and devices, own the outputs and run under a device
-// guard; functions enqueue on the current stream of the outputs' device. Outputs may have any strides, but do not
-// overlap inputs unless it is said. `beta` of zero means that `self` is not read.
+// Callers (matmul.cpp, convolution.cpp) have checked shapes, dtypes and devices, own the outputs they pass and run
+// under a device guard; functions enqueue on the current stream of the outputs' device. Outputs may have any strides,
+// but do not overlap inputs unless it is said. `beta` of zero means that `self` is not read.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,6 +23,13 @@ struct ConvolutionParameters {
   bool transposed;
   int64_t groups;
 };
+
+// New memory for what a convolution, and its backward, write.
+at::Tensor convolution_output(const at::Tensor& input, const at::Tensor& weight,
+                              const ConvolutionParameters& parameters, at::MemoryFormat format);
+std::array<at::Tensor, 3> convolution_gradients(const at::Tensor& grad, const at::Tensor& input,
+                                                const at::Tensor& weight, std::array<bool, 3> wanted,
+                                                at::MemoryFormat format);
 
 class Library {
  public:
@@ -46,16 +53,13 @@ class Library {
   // int8 x int8 -> int32
   virtual void int_mm(const Tensor& a, const Tensor& b, const Tensor& out) const = 0;
 
-  // The memory format in which convolution and its backward write their outputs.
-  virtual at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight,
-                                              const std::optional<Tensor>& bias,
-                                              const ConvolutionParameters& parameters) const = 0;
-  virtual void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                           const ConvolutionParameters& parameters, const Tensor& out) const = 0;
-  // Gradients of input, weight and bias; an undefined one is not wanted.
-  virtual void convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                    const ConvolutionParameters& parameters,
-                                    const std::array<Tensor, 3>& gradients) const = 0;
+  // Outputs are the library's to make, in the memory format that suits it.
+  virtual Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                             const ConvolutionParameters& parameters) const = 0;
+  // Gradients of input, weight and bias; one that is not `wanted` is undefined.
+  virtual std::array<Tensor, 3> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                     const ConvolutionParameters& parameters,
+                                                     std::array<bool, 3> wanted) const = 0;
 };
 
 // The library of the driver in use. Raises when there is none, or when it is not installed.

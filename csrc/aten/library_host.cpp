@@ -2,7 +2,7 @@
 //
 // Matrix products call the kernel behind the CPU operator directly: shapes were checked by the same meta function, and
 // the dispatcher would cost as much as a small product. Convolution goes through the operator, which chooses among
-// oneDNN and ATen's own; it allocates its result, which is copied.
+// oneDNN and ATen's own; it allocates its result, whose memory becomes the device's where that can be.
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_addmm_activation_native.h>
 #include <ATen/ops/_int_mm_native.h>
@@ -132,8 +132,55 @@ class HostLibrary final : public Library {
         a, b, Output{out});
   }
 
-  at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                                      const ConvolutionParameters& p) const override {
+  Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                     const ConvolutionParameters& p) const override {
+    const auto convolve = [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+      return at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed, p.output_padding,
+                             p.groups);
+    };
+    if (auto result = host_call_now(input.get_device(), convolve, input, weight, bias))
+      return adopted(std::move(*result));
+    const Tensor out = convolution_output(input, weight, p, convolution_format(input, weight, bias, p));
+    host_call(
+        out.get_device(),
+        [convolve](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
+          out.copy_(convolve(input, weight, bias));
+        },
+        input, weight, bias, Output{out});
+    return out;
+  }
+
+  std::array<Tensor, 3> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                             const ConvolutionParameters& p,
+                                             std::array<bool, 3> wanted) const override {
+    const int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
+    const auto convolve = [p, channels, wanted](const Tensor& grad, const Tensor& input, const Tensor& weight) {
+      return at::convolution_backward(grad, input, weight, at::IntArrayRef(channels), p.stride, p.padding, p.dilation,
+                                      p.transposed, p.output_padding, p.groups, wanted);
+    };
+    if (auto result = host_call_now(grad.get_device(), convolve, grad, input, weight)) {
+      auto& [of_input, of_weight, of_bias] = *result;
+      return {adopted(std::move(of_input)), adopted(std::move(of_weight)), adopted(std::move(of_bias))};
+    }
+    const auto gradients =
+        convolution_gradients(grad, input, weight, wanted, convolution_format(input, weight, std::nullopt, p));
+    host_call(
+        grad.get_device(),
+        [convolve](const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& grad_input,
+                   const Tensor& grad_weight, const Tensor& grad_bias) {
+          auto [of_input, of_weight, of_bias] = convolve(grad, input, weight);
+          if (grad_input.defined()) grad_input.copy_(of_input);
+          if (grad_weight.defined()) grad_weight.copy_(of_weight);
+          if (grad_bias.defined()) grad_bias.copy_(of_bias);
+        },
+        grad, input, weight, Output{gradients[0]}, Output{gradients[1]}, Output{gradients[2]});
+    return gradients;
+  }
+
+ private:
+  // The memory format in which the CPU's operators would make their outputs.
+  static at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight,
+                                             const std::optional<Tensor>& bias, const ConvolutionParameters& p) {
     // No backend of the CPU leaves the contiguous format unless one of the two asks for it.
     if (input.suggest_memory_format() == at::MemoryFormat::Contiguous &&
         weight.suggest_memory_format() == at::MemoryFormat::Contiguous)
@@ -149,35 +196,6 @@ class HostLibrary final : public Library {
     return at::native::_determine_backend_memory_format(on_host, weight_on_host, backend);
   }
 
-  void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                   const ConvolutionParameters& p, const Tensor& out) const override {
-    host_call(
-        out.get_device(),
-        [p](const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, const Tensor& out) {
-          out.copy_(at::convolution(input, weight, bias, p.stride, p.padding, p.dilation, p.transposed,
-                                    p.output_padding, p.groups));
-        },
-        input, weight, bias, Output{out});
-  }
-
-  void convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                            const ConvolutionParameters& p, const std::array<Tensor, 3>& gradients) const override {
-    const int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
-    host_call(
-        grad.get_device(),
-        [p, channels](const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& grad_input,
-                      const Tensor& grad_weight, const Tensor& grad_bias) {
-          auto [of_input, of_weight, of_bias] = at::convolution_backward(
-              grad, input, weight, at::IntArrayRef(channels), p.stride, p.padding, p.dilation, p.transposed,
-              p.output_padding, p.groups, {grad_input.defined(), grad_weight.defined(), grad_bias.defined()});
-          if (grad_input.defined()) grad_input.copy_(of_input);
-          if (grad_weight.defined()) grad_weight.copy_(of_weight);
-          if (grad_bias.defined()) grad_bias.copy_(of_bias);
-        },
-        grad, input, weight, Output{gradients[0]}, Output{gradients[1]}, Output{gradients[2]});
-  }
-
- private:
   void addmm_activation(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                         Epilogue epilogue, const Tensor& out) const {
     const bool gelu = epilogue == Epilogue::Gelu;

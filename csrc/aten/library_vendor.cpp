@@ -65,24 +65,27 @@ class CudaLibrary final : public Library {
     cuda_gemm({.a = a, .b = b, .out = out});
   }
 
-  at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight, const std::optional<Tensor>&,
-                                      const ConvolutionParameters&) const override {
-    const auto format = input.suggest_memory_format();
-    return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
-  }
-  void convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                   const ConvolutionParameters& parameters, const Tensor& out) const override {
+  Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                     const ConvolutionParameters& parameters) const override {
+    const Tensor out = convolution_output(input, weight, parameters, convolution_format(input, weight));
     cudnn::available() ? cuda_convolution(input, weight, bias, parameters, out)
                        : im2col_convolution(input, weight, bias, parameters, out);
+    return out;
   }
-  void convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                            const ConvolutionParameters& parameters,
-                            const std::array<Tensor, 3>& gradients) const override {
+  std::array<Tensor, 3> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                             const ConvolutionParameters& parameters,
+                                             std::array<bool, 3> wanted) const override {
+    const auto gradients = convolution_gradients(grad, input, weight, wanted, convolution_format(input, weight));
     cudnn::available() ? cuda_convolution_backward(grad, input, weight, parameters, gradients)
                        : im2col_convolution_backward(grad, input, weight, parameters, gradients);
+    return gradients;
   }
 
  private:
+  static at::MemoryFormat convolution_format(const Tensor& input, const Tensor& weight) {
+    const auto format = input.suggest_memory_format();
+    return format != at::MemoryFormat::Contiguous ? format : weight.suggest_memory_format();
+  }
   // Lays `self` into the output, to which the product is added.
   static void start_from(const Tensor& self, const Scalar& beta, Gemm& gemm) {
     if (beta.equal(0.0)) return;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -18,19 +19,19 @@
 namespace mybackend::device::host {
 namespace {
 
-using Body = void (*)(const void* kernel, int64_t begin, int64_t end);
-
-void run_kernel(const void* kernel, Body body, int64_t blocks, int64_t grain) {
-  if (blocks <= grain) return body(kernel, 0, blocks);
+// Pieces of `grain` blocks or more that begin at multiples of `unit`.
+void run_kernel(const void* kernel, Body body, int64_t blocks, int64_t grain, int64_t unit) {
+  if (blocks <= grain || blocks <= unit) return body(kernel, 0, blocks);
   struct Pieces {
     const void* kernel;
     Body body;
-  } pieces{kernel, body};
+    int64_t blocks, unit;
+  } pieces{kernel, body, blocks, unit};
   parallel_for(
-      0, blocks, grain,
+      0, (blocks + unit - 1) / unit, (grain + unit - 1) / unit,
       [](void* ctx, int64_t begin, int64_t end) {
         const Pieces& p = *static_cast<const Pieces*>(ctx);
-        p.body(p.kernel, begin, end);
+        p.body(p.kernel, begin * p.unit, std::min(end * p.unit, p.blocks));
       },
       &pieces);
 }
@@ -38,14 +39,15 @@ void run_kernel(const void* kernel, Body body, int64_t blocks, int64_t grain) {
 // A launch that could not run inline, with its own copy of the kernel.
 class KernelWork final : public Work {
  public:
-  KernelWork(const void* kernel, size_t bytes, Body body, int64_t blocks, int64_t grain)
+  KernelWork(const void* kernel, size_t bytes, Body body, int64_t blocks, int64_t grain, int64_t unit)
       : kernel_(static_cast<std::byte*>(::operator new(bytes, kAlignment))),
         body_(body),
         blocks_(blocks),
-        grain_(grain) {
+        grain_(grain),
+        unit_(unit) {
     std::memcpy(kernel_.get(), kernel, bytes);
   }
-  void run() override { run_kernel(kernel_.get(), body_, blocks_, grain_); }
+  void run() override { run_kernel(kernel_.get(), body_, blocks_, grain_, unit_); }
 
  private:
   static constexpr std::align_val_t kAlignment{64};
@@ -54,16 +56,11 @@ class KernelWork final : public Work {
   };
   std::unique_ptr<std::byte, Release> kernel_;
   Body body_;
-  int64_t blocks_, grain_;
+  int64_t blocks_, grain_, unit_;
 };
 
 void launch(Stream handle, const void* kernel, size_t bytes, Body body, int64_t blocks, int64_t grain) {
-  StreamHandle& stream = resolve(handle);
-  if (Inline own{stream}) [[likely]] {
-    run_kernel(kernel, body, blocks, grain);
-    return;
-  }
-  send(stream, std::make_unique<KernelWork>(kernel, bytes, body, blocks, grain));  // a failure is the last error
+  launch_in_units(handle, kernel, bytes, body, blocks, grain, 1);
 }
 
 constexpr HostRuntime runtime{&launch};
@@ -136,6 +133,16 @@ void* find_kernel(const char* name) {
 
 const HostRuntime& kernel_runtime() {
   return runtime;
+}
+
+void launch_in_units(Stream handle, const void* kernel, size_t bytes, Body body, int64_t blocks, int64_t grain,
+                     int64_t unit) {
+  StreamHandle& stream = resolve(handle);
+  if (Inline own{stream}) [[likely]] {
+    run_kernel(kernel, body, blocks, grain, unit);
+    return;
+  }
+  send(stream, std::make_unique<KernelWork>(kernel, bytes, body, blocks, grain, unit));  // a failure is the last error
 }
 
 }  // namespace mybackend::device::host

@@ -14,6 +14,14 @@ int isa_level();
 // nullptr when the library has no such kernel. Throws std::runtime_error when no library can be used; says why.
 void* find_kernel(const char* name);
 
+// Runs items [begin, end) of a launch whose kernel object is at `kernel`.
+using Body = void (*)(const void* kernel, int64_t begin, int64_t end);
+
+// As HostRuntime::launch, in pieces that begin at multiples of `unit`: where neighbouring items share lines of memory
+// that they write, two threads would take each line from one another.
+void launch_in_units(Stream stream, const void* kernel, size_t bytes, Body body, int64_t blocks, int64_t grain,
+                     int64_t unit);
+
 // What a kernel library, or kernels linked into a test, are initialised with.
 const HostRuntime& kernel_runtime();
 

@@ -20,6 +20,8 @@ constexpr size_t kHugePage = size_t{2} << 20;
 struct Region {
   size_t bytes;
   PointerAttributes attributes;
+  void (*release)(void*) = &std::free;
+  void* context = nullptr;  // what `release` gets
 };
 
 // Regions by first address; they never overlap.
@@ -42,9 +44,9 @@ void* take(size_t bytes) {
   return pointer;
 }
 
-void remember(void* pointer, size_t bytes, PointerAttributes attributes) {
+void remember(void* pointer, const Region& region) {
   std::unique_lock lock(regions().mutex);
-  regions().by_address[reinterpret_cast<uintptr_t>(pointer)] = Region{bytes, attributes};
+  regions().by_address[reinterpret_cast<uintptr_t>(pointer)] = region;
 }
 
 // The region that begins at `pointer`, if it is of this type.
@@ -74,6 +76,11 @@ void release(int device, size_t bytes) {
   used[device].fetch_sub(bytes, std::memory_order_relaxed);
 }
 
+void give_back(const Region& region) {
+  release(region.attributes.device, region.bytes);
+  region.release(region.context);
+}
+
 }  // namespace
 
 void lock_memory_for_fork() {
@@ -97,7 +104,7 @@ Status malloc(void** pointer, size_t bytes) {
     release(device, bytes);
     return fail(Status::OutOfMemory);
   }
-  remember(*pointer, bytes, {PointerAttributes::Type::Device, device});
+  remember(*pointer, {bytes, {PointerAttributes::Type::Device, device}, &std::free, *pointer});
   return Status::Success;
 }
 
@@ -108,9 +115,22 @@ Status free(void* pointer) {
   if (in_host_function()) return fail(Status::NotPermitted);
   drain_device(region.attributes.device);
   if (!forget(pointer)) return fail(Status::InvalidValue);
-  release(region.attributes.device, region.bytes);
-  std::free(pointer);
+  give_back(region);
   return Status::Success;
+}
+
+bool adopt(int device, void* pointer, size_t bytes, void (*release)(void*), void* context) {
+  if (!reserve(device, bytes)) return false;
+  remember(pointer, {bytes, {PointerAttributes::Type::Device, device}, release, context});
+  return true;
+}
+
+bool free_if_idle(void* pointer) {
+  Region region;
+  if (!find_start(pointer, PointerAttributes::Type::Device, &region)) return false;
+  if (!device_idle(region.attributes.device) || !forget(pointer)) return false;
+  give_back(region);
+  return true;
 }
 
 Status mem_get_info(size_t* free_bytes, size_t* total_bytes) {
@@ -126,7 +146,7 @@ Status host_alloc(void** pointer, size_t bytes) {
   if (bytes == 0) return Status::Success;
   *pointer = take(bytes);
   if (*pointer == nullptr) return fail(Status::OutOfMemory);
-  remember(*pointer, bytes, {PointerAttributes::Type::Host, current_device()});
+  remember(*pointer, {bytes, {PointerAttributes::Type::Host, current_device()}});
   return Status::Success;
 }
 

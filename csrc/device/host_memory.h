@@ -12,6 +12,11 @@ void reset_memory_in_child();
 Status malloc(void** pointer, size_t bytes);
 // As in CUDA, waits for all work of the memory's device first.
 Status free(void* pointer);
+// Memory that another allocator has made becomes memory of `device`: free() calls `release(context)`. False, and
+// nothing has happened, when the device's capacity does not allow it.
+bool adopt(int device, void* pointer, size_t bytes, void (*release)(void*), void* context);
+// As free(), but never waits: false, and nothing has happened, while any stream of the memory's device has work.
+bool free_if_idle(void* pointer);
 Status mem_get_info(size_t* free_bytes, size_t* total_bytes);
 Status host_alloc(void** pointer, size_t bytes);
 Status host_free(void* pointer);

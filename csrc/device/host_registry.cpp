@@ -47,6 +47,12 @@ std::vector<std::shared_ptr<StreamHandle>> Registry::all() {
   return streams_;
 }
 
+bool Registry::idle(int device) {
+  std::lock_guard lock(mutex_);
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [&](auto& stream) { return stream->device != device || stream->idle(); });
+}
+
 void Registry::lock_for_fork() {
   mutex_.lock();
   for (auto& stream : streams_) stream->lock_for_fork();

@@ -17,6 +17,7 @@ class Registry {
   std::shared_ptr<StreamHandle> add(int device);
   void remove(const StreamHandle* stream);
   std::vector<std::shared_ptr<StreamHandle>> all();
+  bool idle(int device);
 
   void lock_for_fork();
   void unlock_after_fork();

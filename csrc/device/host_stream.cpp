@@ -198,6 +198,10 @@ void drain_device(int device) {
   for (auto& stream : streams_of(device)) stream->drain();
 }
 
+bool device_idle(int device) {
+  return Registry::get().idle(device);
+}
+
 Status device_synchronize() {
   if (in_host_function()) return fail(Status::NotPermitted);
   const auto streams = streams_of(current_device());

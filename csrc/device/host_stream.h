@@ -125,6 +125,8 @@ Status send(StreamHandle& stream, std::unique_ptr<Work> work);
 std::vector<std::shared_ptr<StreamHandle>> streams_of(int device);
 // Waits for all work of a device's streams.
 void drain_device(int device);
+// No stream of the device has work; whoever is told so also sees what the work has written.
+bool device_idle(int device);
 
 // True in a host function: there, as in CUDA, the device API must not be called and waiting would never end.
 bool in_host_function();

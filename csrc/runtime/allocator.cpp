@@ -28,6 +28,17 @@ void free_block(void* context) noexcept {
   }
 }
 
+c10::DataPtr owner_of(Block* block) {
+  const DeviceCache& cache = *block->pool->cache;
+  const c10::Device where(kDeviceType, cache.device());
+  c10::reportMemoryUsageToProfiler(block->data, static_cast<int64_t>(block->size), cache.allocated_bytes(),
+                                   cache.reserved_bytes(), where);
+  return {block->data, block, &free_block, where};
+}
+
+// A smaller result is copied in less time than its memory changes hands.
+constexpr size_t kWorthAdopting = 1 << 10;
+
 struct RawBlocks {
   std::mutex mutex;
   std::unordered_map<void*, Block*> by_address;
@@ -81,11 +92,13 @@ c10::DataPtr Allocator::allocate_on(size_t bytes, DeviceIndex device) {
     check_device_index(device);
     return {nullptr, nullptr, &free_block, where};
   }
-  DeviceCache& cache = *caches_[device];
-  Block* block = cache.allocate(bytes, current_stream(device));
-  c10::reportMemoryUsageToProfiler(block->data, static_cast<int64_t>(block->size), cache.allocated_bytes(),
-                                   cache.reserved_bytes(), where);
-  return {block->data, block, &free_block, where};
+  return owner_of(caches_[device]->allocate(bytes, current_stream(device)));
+}
+
+c10::DataPtr Allocator::adopt(c10::DataPtr& memory, size_t bytes, DeviceIndex device) {
+  if (bytes < kWorthAdopting || memory.get() != memory.get_context()) return {};
+  Block* block = caches_[device]->adopt(memory, bytes, current_stream(device));
+  return block != nullptr ? owner_of(block) : c10::DataPtr();
 }
 
 bool Allocator::is_simple_data_ptr(const c10::DataPtr& pointer) const {

@@ -21,6 +21,9 @@ class Allocator final : public c10::DeviceAllocator {
   // On the current device and its current stream.
   c10::DataPtr allocate(size_t bytes) override;
   c10::DataPtr allocate_on(size_t bytes, DeviceIndex device);
+  // Memory that libtorch's CPU allocator has made, as memory of the device and its current stream: for results of CPU
+  // operators under the host driver. An empty pointer, and `memory` is left as it was, when it cannot be adopted.
+  c10::DataPtr adopt(c10::DataPtr& memory, size_t bytes, DeviceIndex device);
   bool is_simple_data_ptr(const c10::DataPtr& pointer) const override;
   void copy_data(void* destination, const void* source, size_t bytes) const override;
 

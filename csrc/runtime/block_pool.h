@@ -45,6 +45,7 @@ struct Block {
   Block* bin_previous = nullptr;  // neighbours in the free list; `bin_next` also links unused Block objects
   Block* bin_next = nullptr;
   bool allocated = false;
+  bool adopted = false;                               // the first block of a segment that another allocator has made
   int pending_events = 0;                             // uses on other streams that have not finished
   std::unique_ptr<std::vector<c10::Stream>> used_on;  // other streams, by record_stream
 

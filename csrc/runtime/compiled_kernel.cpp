@@ -14,10 +14,11 @@
 namespace mybackend::runtime {
 namespace {
 
-using Body = void (*)(const void* kernel, int64_t begin, int64_t end);
-
 // A piece of fewer elements than this costs more to hand to another core than to run.
 constexpr int64_t kGrain = 32768;
+
+// Lanes are columns of memory: 64 bytes of floats in each row.
+constexpr int64_t kLaneUnit = 16;
 
 bool on_host() {
   static const bool host = std::strcmp(device::api().name, "host") == 0;
@@ -57,8 +58,10 @@ void CompiledKernel::launch(DeviceIndex device, Slot* slots) const {
   const DeviceScope scope(device);
   const device::Stream stream = current_stream(device);
   if (on_host()) {
-    device::host::kernel_runtime().launch(stream, slots, this->slots() * sizeof(Slot), reinterpret_cast<Body>(entry_),
-                                          items, std::max<int64_t>(1, kGrain / work));
+    const int64_t unit = plan_.shape == LaunchShape::Lanes ? kLaneUnit : 1;
+    device::host::launch_in_units(stream, slots, this->slots() * sizeof(Slot),
+                                  reinterpret_cast<device::host::Body>(entry_), items,
+                                  std::max<int64_t>(1, kGrain / work), unit);
   } else {
     cuda::launch_function(entry_, plan_.shape, items, work, slots, this->slots(), stream);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "csrc/device/host_memory.h"
 #include "csrc/runtime/errors.h"
 #include "csrc/runtime/stream.h"
 
@@ -132,6 +133,36 @@ void DeviceCache::free(Block* block) {
   put_back(block);
 }
 
+Block* DeviceCache::adopt(c10::DataPtr& memory, size_t bytes, device::Stream stream) {
+  // Rounded down: as a cached block it must not be longer than its memory.
+  const size_t size = bytes / kRounding * kRounding;
+  const bool small = size <= kSmallLimit;
+  std::lock_guard<Lock> guard(lock_);
+  if (captured_ || reserved_bytes() + size > limit_) return nullptr;
+  std::erase_if(kept_, [&](Block* block) {
+    if (block->allocated || block->pending_events > 0 || block->used_on != nullptr || block->is_split()) return false;
+    if (!device::host::free_if_idle(block->data)) return false;
+    block->pool->erase(block);
+    forget_segment(block);
+    return true;
+  });
+  if (!kept_.empty()) return nullptr;
+  if (!device::host::adopt(device_, memory.get(), bytes, memory.get_deleter(), memory.get_context())) return nullptr;
+  memory.release_context();
+  Block* block = new_block();
+  block->data = memory.get();
+  block->size = size;
+  block->requested = bytes;
+  block->pool = pool_for(owner_for(stream), stream, small);
+  block->allocated = true;
+  block->adopted = true;
+  segments_.insert(block);
+  block->pool->owner->reserved += size;
+  counters_.segment_adopted(small, size);
+  counters_.allocated(small, size, bytes);
+  return block;
+}
+
 // A block nobody uses goes to its free list, merged with free neighbours (C2).
 void DeviceCache::put_back(Block* block) {
   const bool small = block->pool->small;
@@ -151,8 +182,21 @@ void DeviceCache::put_back(Block* block) {
     recycle(block);
     block = first;
   }
+  if (block->adopted && given_back(block)) return;
   block->pool->insert(block);
   if (block->is_split()) counters_.became_inactive_split(small, block->size);
+}
+
+// Gives a free adopted segment back to its allocator; if that cannot be, sees to it that no other is adopted.
+bool DeviceCache::given_back(Block* block) {
+  const auto kept = std::find(kept_.begin(), kept_.end(), block);
+  if (!captured_ && !block->is_split() && device::host::free_if_idle(block->data)) {
+    if (kept != kept_.end()) kept_.erase(kept);
+    forget_segment(block);
+    return true;
+  }
+  if (kept == kept_.end()) kept_.push_back(block);
+  return false;
 }
 
 void DeviceCache::absorb(Block* block, Block* neighbour) {
@@ -230,12 +274,21 @@ void DeviceCache::release_segments(const PoolOwner* only) {
 }
 
 void DeviceCache::release_segment(Block* block) {
-  StreamPool* pool = block->pool;
   MB_DEVICE_CHECK(device::api().free(block->data));
-  pool->erase(block);
+  block->pool->erase(block);
+  std::erase(kept_, block);
+  forget_segment(block);
+}
+
+// The segment of one free block, whose memory has gone and which is in no free list.
+void DeviceCache::forget_segment(Block* block) {
+  StreamPool* pool = block->pool;
   segments_.erase(block);
   pool->owner->reserved -= block->size;
-  counters_.segment_released(pool->small, block->size);
+  if (block->adopted)
+    counters_.segment_given_back(pool->small, block->size);
+  else
+    counters_.segment_released(pool->small, block->size);
   recycle(block);
 }
 
@@ -308,6 +361,7 @@ void DeviceCache::begin_allocate_to_pool(c10::MempoolId_t pool, std::function<bo
   for (const Capture& capture : captures_)
     TORCH_CHECK(capture.owner != owner, "beginAllocateToPool: already recording to mempool_id");
   owner->users++;
+  captured_ = true;
   captures_.push_back({owner, std::move(filter)});
 }
 
@@ -374,6 +428,7 @@ Block* DeviceCache::new_block() {
     return &storage_.emplace_back();
   unused_ = block->bin_next;
   block->allocated = false;
+  block->adopted = false;
   block->pending_events = 0;
   block->previous = nullptr;
   block->next = nullptr;

@@ -6,6 +6,10 @@
 //   C3  memory goes back to the driver only as a whole segment that is one free block, and after the device is idle
 //   C4  a pending block becomes free when every event recorded for its other streams has happened
 //   C5  during capture no event is recorded or waited for; frees that need one are put off until capture ends
+//   C6  an adopted segment, made by another allocator, goes back to it as soon as it is free and the device is idle,
+//   but
+//       never once a graph was captured, whose replays may still read it. What could not go back is cached like any
+//       other segment, and while there is such a segment no other is adopted
 //
 // Threads. Every public function takes the lock; it is never held while Python or user code runs. Order: GIL, then this
 // lock, then the driver's own.
@@ -37,6 +41,9 @@ class DeviceCache {
   // Raises c10::OutOfMemoryError when the driver has no memory left even after the cache was given back.
   Block* allocate(size_t bytes, device::Stream stream);
   void free(Block* block);
+  // The block of memory that another allocator has made, host driver only; `memory` is left to the caller, and nullptr
+  // returned, when it cannot be adopted. Precondition: at least kRounding bytes.
+  Block* adopt(c10::DataPtr& memory, size_t bytes, device::Stream stream);
   void record_stream(Block* block, c10::Stream stream);
 
   // Gives free segments back: of one private pool, or of all pools when the id is {0, 0}.
@@ -83,6 +90,8 @@ class DeviceCache {
   void record_pending(Block* block);
   void release_segments(const PoolOwner* only);
   void release_segment(Block* block);
+  void forget_segment(Block* block);
+  bool given_back(Block* block);  // C6
   [[noreturn]] void out_of_memory(size_t size, std::unique_lock<Lock>& guard);
   Block* new_block();
   void recycle(Block* block);
@@ -97,6 +106,8 @@ class DeviceCache {
   std::deque<Pending> pending_;
   std::vector<Block*> put_off_;  // C5
   std::set<Block*> segments_;    // the first block of each
+  std::vector<Block*> kept_;     // C6: adopted segments that could not go back
+  bool captured_ = false;        // an allocation was ever made for a graph
   Block* unused_ = nullptr;      // Block objects to use again, linked by bin_next
   std::deque<Block> storage_;    // where Block objects live
   double fraction_ = 1.0;

@@ -126,6 +126,8 @@ class MemoryCounters {
     segments_.subtract(small, size);
     device_frees_++;
   }
+  void segment_adopted(bool small, size_t size) { segments_.add(small, size); }
+  void segment_given_back(bool small, size_t size) { segments_.subtract(small, size); }
   void retried() { retries_++; }
   void ran_out() { ooms_++; }
   void waited_for_streams() { stream_syncs_++; }

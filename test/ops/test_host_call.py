@@ -69,3 +69,24 @@ def test_a_result_belongs_to_the_devices_allocator(device):
     before = torch.mybackend.memory_allocated(device)
     out = torch.conv2d(torch.ones(1, 4, 64, 64, device=device), torch.ones(8, 4, 3, 3, device=device))
     assert torch.mybackend.memory_allocated(device) - before >= out.nbytes
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [lambda x: torch.nn.functional.conv2d(x, x[:8, :, :3, :3]), torch.fft.fft2, lambda x: torch.fft.rfft(x, dim=1)],
+    ids=["convolution", "fft2", "rfft"],
+)
+def test_a_result_that_libtorch_has_allocated_is_memory_of_the_device(device, operator):
+    x = torch.randn(64, 8, 16, 16)
+    x_there = x.to(device)
+    before = torch.mybackend.memory_allocated(device)
+    result = operator(x_there)
+    expected = operator(x)
+    size = result.untyped_storage().nbytes()
+    assert size == expected.untyped_storage().nbytes() and size % 512 == 0
+    assert torch.mybackend.memory_allocated(device) == before + size
+    torch.testing.assert_close(result.cpu(), expected)
+    grown = result.flatten().resize_(2 * result.numel())
+    torch.testing.assert_close(grown[: result.numel()].cpu(), expected.flatten())
+    del result, grown
+    assert torch.mybackend.memory_allocated(device) == before

@@ -1,7 +1,8 @@
-// The caching allocator: invariants C1 to C5 of csrc/runtime/device_cache.h, from several threads and streams.
+// The caching allocator: invariants C1 to C6 of csrc/runtime/device_cache.h, from several threads and streams.
 #include "csrc/runtime/allocator.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -115,6 +116,86 @@ TEST_CASE("a stream's own memory is reused at once") {
   runtime::exchange_stream(before);
 }
 
+// Memory of another allocator, which counts what it gets back.
+std::atomic<int> returned{0};
+c10::DataPtr foreign_memory(size_t bytes) {
+  void* const data = std::malloc(bytes);
+  const auto take_back = [](void* data) {
+    std::free(data);
+    returned++;
+  };
+  return {data, data, take_back, c10::Device(c10::DeviceType::CPU)};
+}
+
+TEST_CASE("c6: adopted memory is counted, and goes back as soon as it is free") {
+  returned = 0;
+  const auto before = allocator().getDeviceStats(0);
+  c10::DataPtr memory = foreign_memory(3 * kMiB + 100);
+  void* const address = memory.get();
+  c10::DataPtr adopted = allocator().adopt(memory, 3 * kMiB + 100, 0);
+  CHECK_EQ(adopted.get(), address);
+  CHECK_EQ(adopted.device(), c10::Device(runtime::kDeviceType, 0));
+  CHECK(allocator().is_simple_data_ptr(adopted));
+  device::PointerAttributes attributes;
+  MB_CHECK(device::api().pointer_get_attributes(&attributes, static_cast<char*>(address) + kMiB));
+  CHECK(attributes.type == device::PointerAttributes::Type::Device);
+  const auto held = allocator().getDeviceStats(0);
+  CHECK_EQ(held.allocated_bytes[0].current - before.allocated_bytes[0].current, int64_t(3 * kMiB));
+  CHECK_EQ(held.reserved_bytes[0].current - before.reserved_bytes[0].current, int64_t(3 * kMiB));
+  memory.clear();
+  CHECK_EQ(returned.load(), 0);
+  adopted.clear();
+  CHECK_EQ(returned.load(), 1);
+  const auto after = allocator().getDeviceStats(0);
+  CHECK_EQ(after.allocated_bytes[0].current, before.allocated_bytes[0].current);
+  CHECK_EQ(after.reserved_bytes[0].current, before.reserved_bytes[0].current);
+}
+
+TEST_CASE("c6: adopted memory is kept while any stream works, and no more is adopted until it has gone") {
+  returned = 0;
+  c10::DataPtr memory = foreign_memory(5 * kMiB), next = foreign_memory(4096);
+  c10::DataPtr adopted = allocator().adopt(memory, 5 * kMiB, 0);
+  void* const address = adopted.get();
+  {
+    const Gate gate(runtime::stream_from_pool(0, 0));
+    adopted.clear();
+    CHECK_EQ(returned.load(), 0);
+    CHECK_EQ(address_of_new(5 * kMiB), address);  // it serves as cached memory meanwhile
+    CHECK(!allocator().adopt(next, 4096, 0));
+    CHECK(next.get() != nullptr && next.get_context() != nullptr);
+  }
+  runtime::synchronize_device(0);
+  adopted = allocator().adopt(next, 4096, 0);
+  CHECK(bool(adopted));
+  CHECK_EQ(returned.load(), 1);
+  adopted.clear();
+  CHECK_EQ(returned.load(), 2);
+}
+
+TEST_CASE("c6: threads adopt and free at once") {
+  returned = 0;
+  std::atomic<int> adopted{0}, damaged{0};
+  std::vector<std::thread> threads;
+  for (int id = 0; id < 4; id++) {
+    threads.emplace_back([&, id] {
+      for (int step = 0; step < 500; step++) {
+        c10::DataPtr memory = foreign_memory(8192);
+        const c10::DataPtr owned = allocator().adopt(memory, 8192, 0);
+        if (!owned) continue;
+        adopted++;
+        std::memset(owned.get(), id, 8192);
+        const c10::DataPtr other = allocator().allocate(8192);
+        std::memset(other.get(), 99, 8192);
+        damaged += static_cast<const char*>(owned.get())[8191] != id;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQ(damaged.load(), 0);
+  CHECK(adopted > 0);
+  CHECK_EQ(returned.load(), 2000);
+}
+
 TEST_CASE("memory of a private pool is kept until it is released") {
   runtime::DeviceCache& cache = allocator().cache(0);
   const c10::MempoolId_t id{77, 0};
@@ -129,6 +210,11 @@ TEST_CASE("memory of a private pool is kept until it is released") {
   cache.release_pool(id);
   allocator().emptyCache();
   CHECK(allocator().snapshot().empty());
+}
+
+TEST_CASE("c6: nothing is adopted once memory was made for a graph, which may read it later") {
+  c10::DataPtr memory = foreign_memory(4096);
+  CHECK(!allocator().adopt(memory, 4096, 0));
 }
 
 TEST_CASE("statistics agree with what is held") {
