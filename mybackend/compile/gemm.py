@@ -1,7 +1,5 @@
 """Matrix products as templates: mm, addmm, bmm and baddbmm, with what follows them fused.
 
-With them come linear layers and convolutions of 1 x 1.
-
 The tile's product is prelude/tile_product.h; the text here places tiles. A bias is not part of the template: it is
 added by pointwise code, which is fused like an activation or a residual.
 
@@ -16,11 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._inductor import config, ir
+from torch._inductor import ir
 from torch._inductor import lowering as inductor
 from torch._inductor.kernel import bmm as inductor_bmm
 from torch._inductor.kernel import mm as inductor_mm
-from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V as virtualized
 
 import mybackend
@@ -29,7 +26,7 @@ from mybackend.compile.template import Parameters, Sizes, Template, ceil_div
 from mybackend.compile.template_choice import TemplateChoice, can_measure, choose, realized
 from mybackend.compile.template_kernel import TemplateCall
 
-__all__ = ["host_vendor", "install"]
+__all__ = ["DTYPES", "host_vendor", "install", "prefers"]
 
 V: Any = virtualized
 aten = torch.ops.aten
@@ -121,7 +118,8 @@ def prefers_template(dtype: torch.dtype, rows: int, depth: int, columns: int) ->
     return rows * depth * columns <= SMALL_PRODUCT
 
 
-def _prefers(dtype: torch.dtype, *sizes: Any) -> bool:
+def prefers(dtype: torch.dtype, *sizes: Any) -> bool:
+    """prefers_template for sizes that may be symbolic: rows, depth, columns."""
     return prefers_template(dtype, *(V.graph.sizevars.optimization_hint(size, fallback=256) for size in sizes))
 
 
@@ -131,23 +129,6 @@ def install() -> None:
     replace(aten.bmm, functools.partial(_before, functools.partial(_product, inductor_bmm.aten_bmm)))
     replace(aten.addmm, functools.partial(_before, functools.partial(_sum, inductor_mm.aten_addmm)))
     replace(aten.baddbmm, functools.partial(_before, functools.partial(_sum, inductor_bmm.aten_baddbmm)))
-    replace(aten.convolution, _product_of_a_convolution)
-
-
-def _product_of_a_convolution(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A convolution of 1 x 1 in channels_last is a product of what is in memory; told to, Inductor makes it one."""
-
-    @functools.wraps(original)
-    def lowered(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-        device = x.get_device()
-        product = False
-        if device is not None and device.type == "mybackend" and V.graph.layout_opt and x.get_dtype() in DTYPES:
-            batch, depth, *places = x.get_size()
-            product = _prefers(x.get_dtype(), sympy_product([batch, *places]), depth, weight.get_size()[0])
-        with config.patch(conv_1x1_as_mm=product or config.conv_1x1_as_mm):
-            return original(x, weight, *args, **kwargs)
-
-    return lowered
 
 
 def _before(lower: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +175,7 @@ def _lowered(
     if any(V.graph.sizevars.statically_known_equals(n, 0) for n in size):
         return None
     if not can_measure():
-        if not _prefers(dtype, *a.get_size()[-2:], size[-1]):
+        if not prefers(dtype, *a.get_size()[-2:], size[-1]):
             return None
         layout = ir.FixedLayout(device, dtype, size)
         operands = {"a": realized(a), "b": realized(b)}

@@ -56,7 +56,7 @@ def register_backend() -> None:
     )
     from torch._inductor.runtime import benchmarking
 
-    from mybackend.compile import gemm, lowering_registry, lowerings, patches, pooling
+    from mybackend.compile import convolution, gemm, lowering_registry, lowerings, patches, pooling
     from mybackend.compile.custom_pass import VersionPass
     from mybackend.compile.device_ops import DeviceOps
     from mybackend.compile.scheduling import Scheduling
@@ -66,6 +66,7 @@ def register_backend() -> None:
     patches.apply()
     lowerings.install()
     gemm.install()
+    convolution.install()
     pooling.install()
     lowering_registry.install()
     get_device_op_overrides("cpu")  # torch 2.11 fills its table only while it is empty

@@ -198,12 +198,6 @@ def test_a_convolution_of_one_by_one_is_a_product(device, layout):
         assert code.count("MB_KERNEL ") == KERNELS_OF_OTHER_RANK and result.stride() == expected.stride()
 
 
-def test_a_convolution_that_strides_is_called(agree):
-    agree(
-        lambda x, w: F.conv2d(x, w, stride=2), torch.randn(2, 9, 6, 6), torch.randn(10, 9, 1, 1), rtol=1e-4, atol=1e-4
-    )
-
-
 def test_where_nothing_is_measured_the_library_is_called_but_where_it_was_seen_to_lose(device, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(torch.mybackend, "driver", lambda: "host")

@@ -23,7 +23,7 @@ FULL = os.environ.get("MYBACKEND_CONFORMANCE") == "full"
 # one, or a call, depends on the CPU, and with it what is fused into it.
 KERNELS = {
     "gpt": 34,
-    "residual_net": 26,  # four of them put weights in channels_last
+    "residual_net": 27,  # four of them put weights in channels_last
     "llama": 35,
     "bert": 41,
     "vit": 40,

@@ -1,0 +1,159 @@
+"""Convolutions of 1 x 1 as matrix products, and their gradients too.
+
+In channels_last such a convolution is a product of what is in memory: of (places, channels) and (channels, filters). It
+is one where a template of products is preferred (gemm.py), and where there is little to do: a product takes less time
+to start than a convolution of oneDNN, two for the gradients less than half. Large ones oneDNN does as well or better.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._inductor import config, ir
+from torch._inductor import lowering as inductor
+from torch._inductor.utils import sympy_product
+from torch._inductor.virtualized import V as virtualized
+from torch._inductor.virtualized import ops
+from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.utils._sympy.functions import FloorDiv, ModularIndexing
+
+import mybackend
+from mybackend.compile.gemm import DTYPES, prefers
+from mybackend.compile.lowerings import replace
+
+__all__ = ["install"]
+
+V: Any = virtualized
+aten = torch.ops.aten
+
+# Multiplications up to which products were measured to be faster on the host, with one and two threads: at 2 ** 22 by
+# 1.2 with MKL, at 2 ** 20 by 1.5 (forward) and 2 (backward), at 2 ** 24 no more.
+SMALL_CONVOLUTION = 1 << 22
+
+
+def install() -> None:
+    replace(aten.convolution, _convolution)
+    replace(aten.convolution_backward, _convolution_backward)
+
+
+def _convolution(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def lowered(
+        x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, *args: Any
+    ) -> Any:
+        product = False
+        if V.graph.layout_opt and _is_matrix(x, weight, stride, padding, transposed, *args):
+            depth, columns, rows = weight.get_size()[1], weight.get_size()[0], _places(x, stride)
+            product = _is_small(rows, depth, columns) or prefers(x.get_dtype(), rows, depth, columns)
+        if not product:
+            return original(x, weight, bias, stride, padding, dilation, transposed, *args)
+        with config.patch(conv_1x1_as_mm=True):
+            return original(_stepped(x, stride), weight, bias, [1, 1], padding, dilation, transposed, *args)
+
+    return lowered
+
+
+def _convolution_backward(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def lowered(
+        grad: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+        output_padding: Any, groups: int, output_mask: Sequence[bool],
+    ) -> Any:  # fmt: skip
+        operands = [node.meta["val"] for node in V.current_node.args[:2]]
+        if not (
+            _is_matrix(x, weight, stride, padding, transposed, output_padding, groups)
+            and all(value.stride(1) == 1 for value in operands)
+            and _is_small(_places(x, stride), *weight.get_size()[:2])
+        ):
+            return original(
+                grad, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+            )
+        filters, channels = weight.get_size()[:2]
+        rows, size = _rows(grad), x.get_size()
+        of_input = of_weight = of_bias = None
+        if output_mask[0]:
+            matrix = inductor.view(weight, [filters, channels])
+            batch, _, *places = grad.get_size()
+            of_places = inductor.view(_product(rows, matrix), [batch, *places, channels])
+            of_input = inductor.permute(_spread(of_places, size[2:], stride), [0, 3, 1, 2])
+        if output_mask[1]:
+            product = _product(inductor.permute(rows, [1, 0]), _rows(_stepped(x, stride)))
+            of_weight = inductor.view(product, weight.get_size())
+        if output_mask[2]:
+            of_bias = inductor.sum_(grad, [0, 2, 3])
+        return [of_input, of_weight, of_bias]
+
+    return lowered
+
+
+def _is_matrix(
+    x: Any, weight: Any, stride: Sequence[Any], padding: Any, transposed: bool, output_padding: Any, groups: int
+) -> bool:
+    """Whether a convolution is one of 1 x 1, on the host, that reads each place of its input at most once.
+
+    Where it skips places their number must be known: Inductor cannot divide by what depends on symbols this way.
+    """
+    device, size = weight.get_device(), x.get_size()
+    return (
+        device is not None
+        and device.type == "mybackend"
+        and mybackend.driver() == "host"
+        and weight.get_dtype() in DTYPES
+        and len(size) == 4
+        and list(weight.get_size()[2:]) == [1, 1]
+        and (list(stride) == [1, 1] or not free_symbols([*stride, *size[2:]]))
+        and not any(padding)
+        and not transposed
+        and groups == 1
+    )
+
+
+def _places(x: Any, stride: Sequence[int]) -> Any:
+    batch, _, *size = x.get_size()
+    return sympy_product([batch, *(FloorDiv(n - 1, step) + 1 for n, step in zip(size, stride, strict=True))])
+
+
+def _is_small(*sizes: Any) -> bool:
+    return bool(V.graph.sizevars.optimization_hint(sympy_product(sizes), fallback=1 << 30) <= SMALL_CONVOLUTION)
+
+
+def _stepped(x: Any, stride: Sequence[int]) -> Any:
+    """The places of (batch, channels, height, width) that a convolution of 1 x 1 reads."""
+    for dim, step in enumerate(stride, 2):
+        if step != 1:
+            x = inductor.slice_(x, dim, 0, x.get_size()[dim], step)
+    return x
+
+
+def _spread(x: Any, size: Sequence[Any], stride: Sequence[int]) -> Any:
+    """(batch, height, width, channels) at every step of a larger `size`, and zeros between: _stepped's gradient."""
+    if all(step == 1 for step in stride):
+        return x
+    x.realize()
+    load = x.make_loader()
+
+    def inner(index: Sequence[Any]) -> Any:
+        batch, *place, channel = index
+        read = [batch, *(FloorDiv(i, step) for i, step in zip(place, stride, strict=True)), channel]
+        skipped = [ModularIndexing(i, 1, step) for i, step in zip(place, stride, strict=True) if step != 1]
+        zero = ops.constant(0, torch.int32)
+        is_read = [ops.eq(ops.index_expr(i, torch.int32), zero) for i in skipped]
+        # Not ops.masked: what is chosen from may be read anyway, and without a branch the loop vectorises.
+        return ops.where(functools.reduce(ops.and_, is_read), load(read), ops.constant(0, x.get_dtype()))
+
+    batch, _, _, channels = x.get_size()
+    ranges = [batch, *size, channels]
+    return ir.Pointwise.create(device=x.get_device(), dtype=x.get_dtype(), inner_fn=inner, ranges=ranges)
+
+
+def _rows(x: Any) -> Any:
+    """(batch, channels, height, width) as (places, channels)."""
+    batch, channels, *places = x.get_size()
+    return inductor.view(inductor.permute(x, [0, 2, 3, 1]), [sympy_product([batch, *places]), channels])
+
+
+def _product(a: Any, b: Any) -> Any:
+    return inductor.lowerings[aten.mm](a, b)
