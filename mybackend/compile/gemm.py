@@ -10,6 +10,7 @@ it stays the call that it is in eager code. With it, both are measured.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,13 +34,14 @@ aten = torch.ops.aten
 
 TILES = """
 const mb_index across = (columns + TILE_N - 1) / TILE_N, down = (rows + TILE_M - 1) / TILE_M;
+const mb_index most_rows = MB_EVEN_ROWS(rows, down, TILE_M);
 MB_BLOCKS(block, blocks) {
   // Tiles of the same rows follow each other.
-  const mb_index i = block / across % down * TILE_M, j = block % across * TILE_N, batch = block / across / down;
+  const mb_index i = block / across % down * most_rows, j = block % across * TILE_N, batch = block / across / down;
   mb_tile_product<out_value, TILE_M, TILE_N, TILE_K>(
       mb_matrix<a_type>{a + batch * a_batch + i * a_row, a_row, a_column},
       mb_matrix<b_type>{b + batch * b_batch + j * b_column, b_row, b_column},
-      int(rows - i < TILE_M ? rows - i : TILE_M), int(columns - j < TILE_N ? columns - j : TILE_N), depth,
+      int(rows - i < most_rows ? rows - i : most_rows), int(columns - j < TILE_N ? columns - j : TILE_N), depth,
       [&](const int row, const int first, const int last, const out_value* values) MB_INLINE_LAMBDA {
         store_row(batch * rows + i + row, j + first, j + last, values);
       });
@@ -65,6 +67,11 @@ GPU_TILES = (
     {"TILE_M": 128, "TILE_N": 64, "TILE_K": 16},
     {"TILE_M": 128, "TILE_N": 128, "TILE_K": 8},
 )
+
+# Rows of a tile on the host, where they may be fewer so that each thread has as much to do; and how many rows of the
+# product it takes as long as packing a tile of b.
+FEWEST_ROWS, STEP = 64, 32
+PACKING = 16
 
 # Of 16-bit numbers: about as much work as the library needs to start.
 SMALL_PRODUCT = 1 << 19
@@ -123,6 +130,22 @@ def prefers(dtype: torch.dtype, *sizes: Any) -> bool:
     return prefers_template(dtype, *(V.graph.sizevars.optimization_hint(size, fallback=256) for size in sizes))
 
 
+def _shared_out(parameters: Parameters, sizes: Sequence[Any]) -> Parameters:
+    """The parameters with as many rows to a tile as let the host's threads finish first; ties go to more rows."""
+    if mybackend.driver() != "host":
+        return parameters
+    *batch, rows, columns = (V.graph.sizevars.optimization_hint(size, fallback=1024) for size in sizes)
+    threads = torch.get_num_threads()
+
+    def time(tile_rows: int) -> int:
+        down = -(-rows // tile_rows)
+        tiles = math.prod(batch) * down * -(-columns // parameters["TILE_N"])
+        return -(-tiles // threads) * (-(-rows // down) + PACKING)
+
+    most = parameters["TILE_M"]
+    return {**parameters, "TILE_M": min(range(most, min(most, FEWEST_ROWS) - 1, -STEP), key=time)}
+
+
 def install() -> None:
     """Puts these lowerings before Inductor's, for this device's tensors."""
     replace(aten.mm, functools.partial(_before, functools.partial(_product, inductor_mm.aten_mm)))
@@ -179,7 +202,7 @@ def _lowered(
             return None
         layout = ir.FixedLayout(device, dtype, size)
         operands = {"a": realized(a), "b": realized(b)}
-        tiled = TemplateCall(template, template.parameters[0], operands, layout)
+        tiled = TemplateCall(template, _shared_out(template.parameters[0], size), operands, layout)
         return TemplateChoice(tiled, list(operands.values()), finish).output_node()
     layout = ir.FixedLayout(device, dtype, size)
     operands = {"a": realized(a), "b": realized(b)}

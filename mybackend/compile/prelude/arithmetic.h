@@ -6,11 +6,13 @@
 // NaN wins.
 template <class T>
 MB_FN T mb_maximum(T a, T b) {
-  return a != a ? a : b > a || b != b ? b : a;
+  const T greater = b > a ? b : a;
+  return b != b ? b : greater;
 }
 template <class T>
 MB_FN T mb_minimum(T a, T b) {
-  return a != a ? a : b < a || b != b ? b : a;
+  const T less = b < a ? b : a;
+  return b != b ? b : less;
 }
 
 // Keeps NaN and -0. Not a choice: of one whose outcome is compared again, g++ makes branches that it does not vectorise.

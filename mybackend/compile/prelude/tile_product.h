@@ -15,6 +15,13 @@
 
 #include "numbers.h"
 
+// Rows of each of `down` tiles of at most `most`: on the host as even as whole micro-kernels allow.
+#if MB_GPU
+#define MB_EVEN_ROWS(rows, down, most) (most)
+#else
+#define MB_EVEN_ROWS(rows, down, most) (((rows + down - 1) / down + kMicroRows - 1) / kMicroRows * kMicroRows)
+#endif
+
 template <class T>
 struct mb_matrix {
   const T* data;
