@@ -140,7 +140,7 @@ def _shared_out(parameters: Parameters, sizes: Sequence[Any]) -> Parameters:
     def time(tile_rows: int) -> int:
         down = -(-rows // tile_rows)
         tiles = math.prod(batch) * down * -(-columns // parameters["TILE_N"])
-        return -(-tiles // threads) * (-(-rows // down) + PACKING)
+        return int(-(-tiles // threads) * (-(-rows // down) + PACKING))
 
     most = parameters["TILE_M"]
     return {**parameters, "TILE_M": min(range(most, min(most, FEWEST_ROWS) - 1, -STEP), key=time)}
