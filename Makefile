@@ -40,8 +40,8 @@ demo: build ## train the demo GPT on this device and compare with the CPU
 	$(python) examples/train_gpt.py
 
 test: build ## the Python test suite
-	$(python) -m pytest test --ignore=test/cpp --ignore=test/ops/test_opinfo.py
-	$(python) -m pytest -n $(JOBS) test/ops/test_opinfo.py
+	$(python) -m pytest test --ignore=test/cpp --ignore=test/compile --ignore=test/ops/test_opinfo.py
+	$(python) -m pytest -n $(JOBS) test/compile test/ops/test_opinfo.py
 
 engine-check: build ## the autograd engine's long tests: 10,000 random graphs, all samples, a minute of threads
 	MYBACKEND_ENGINE_TESTS=long $(python) -m pytest -n $(JOBS) --timeout 3600 test/autograd_engine
