@@ -17,10 +17,11 @@ def install() -> None:
     from torch._inductor.decomposition import decompositions, fast_random_decomps
 
     copies = [fast_random_decomps()] if fast_random_decomps.cache_info().currsize else []
-    operator = aten.max_pool2d_with_indices_backward.default
+    changes = {aten.max_pool2d_with_indices_backward.default: _as_a_gather, aten.addmm.default: _without_a_bias_of_zero}
     for table in (decompositions, *copies):
-        if operator in table:  # torch 2.11 has none
-            table[operator] = _as_a_gather(table[operator])
+        for operator, changed in changes.items():
+            if operator in table:  # torch 2.11 has none for max pooling
+                table[operator] = changed(table[operator])
 
 
 def _as_a_gather(original: Any) -> Any:
@@ -37,3 +38,20 @@ def _as_a_gather(original: Any) -> Any:
         return original(grad_output, *args, **kwargs)
 
     return max_pool2d_with_indices_backward
+
+
+def _without_a_bias_of_zero(original: Any) -> Any:
+    """Where beta is 0 a bias is not read, and its NaN do not spread.
+
+    A pass of Inductor's for GPUs takes the sum from the product, so that it is fused with what follows, and multiplies
+    the bias by 0.
+    """
+
+    @functools.wraps(original)
+    def addmm(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if self.device.type == "mybackend" and isinstance(beta, (int, float)) and beta == 0:
+            product = torch.mm(mat1, mat2)
+            return product if alpha == 1 else product * alpha
+        return original(self, mat1, mat2, beta=beta, alpha=alpha)
+
+    return addmm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -13,6 +14,13 @@ def test_a_product_with_its_epilogue(agree):
 def test_a_linear_layer_with_gelu(agree):
     x, w, b = torch.randn(33, 70), torch.randn(16, 70), torch.randn(16)
     agree(lambda x, w, b: F.gelu(F.linear(x, w, b)), x, w, b, grad=True, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("depth", [1, 20])
+def test_what_is_multiplied_by_a_beta_of_zero_is_not_read(agree, depth):
+    a, b, c = torch.randn(16, depth), torch.randn(depth, 24), torch.full((24,), float("nan"))
+    for alpha in (1, 2):
+        agree(lambda a, b, c, alpha=alpha: torch.addmm(c, a, b, beta=0, alpha=alpha).relu() + 1, a, b, c)
 
 
 def test_a_batched_product(agree):
