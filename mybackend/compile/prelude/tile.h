@@ -2,7 +2,7 @@
 //
 //   MB_TILED(t, numel, length)          items in rows of `length`, tile after tile
 //     MB_TURNED(T, name)                what is read across: an element of type T for each item of the tile
-//     if (MB_TALL(t) && ...) {          all rows of a tile are there, and in each column neighbours in memory: the host
+//     if (MB_TALL(t) && ...) {          as many rows as vectors hold, and in each column neighbours in memory: the host
 //       MB_TILE_COLUMNS(column, t)      each column: MB_COLUMN_AT(name, t, column, first element)
 //     } else {
 //       MB_TILE_COLUMNS(column, t)      each column, and in it
@@ -67,7 +67,8 @@ struct mb_tile {
 #define MB_COLUMNS_OF_TILE(column, t) \
   for (mb_index column = t.first + threadIdx.x % 32; column < t.last; column += 32)
 #else
-enum { kTileRows = 16, kTileColumns = 64 };
+// Columns are read two lines at a time, which the hardware fetches together.
+enum { kTileRows = 32, kTileColumns = 64 };
 
 template <class T>
 struct mb_turned {
@@ -97,13 +98,13 @@ struct mb_bits_of<8> {
 
 // Three times the first four vectors are interleaved with the other four: what was eight columns is eight rows.
 template <class T>
-MB_FN void mb_turn(mb_turned<T>& turned, bool in_runs, int columns) {
+MB_FN void mb_turn(mb_turned<T>& turned, bool in_runs, int rows, int columns) {
   typedef typename mb_bits_of<sizeof(T)>::type U;
   typedef U Eight __attribute__((vector_size(8 * sizeof(U)), aligned(sizeof(U)), may_alias));
   for (int column = in_runs ? columns : 0; column < (columns + 7) / 8 * 8; column++)
     turned.at[column] = in_runs ? turned.at[0] : turned.columns[column];
   for (int column = 0; column < columns; column += 8) {
-    for (int row = 0; row < kTileRows; row += 8) {
+    for (int row = 0; row < rows; row += 8) {
       Eight a[8], b[8];
 #pragma GCC unroll 8
       for (int i = 0; i < 8; i++) a[i] = *reinterpret_cast<const Eight*>(turned.at[column + i] + row);
@@ -123,7 +124,8 @@ MB_FN void mb_turn(mb_turned<T>& turned, bool in_runs, int columns) {
   }
 }
 
-// Whole rows are taken kTileRows at a time, in tiles of kTileColumns; a launch's part of a row, by itself.
+// Whole rows are taken kTileRows at a time, the last of them in eights, in tiles of kTileColumns; a launch's part of a row,
+// by itself.
 template <class I>
 struct mb_tile {
   I row, end_row, first, last, numel, length;
@@ -151,7 +153,7 @@ struct mb_tile {
     first = I(at - mb_i64(row) * length);
     const mb_i64 rows = (end - at) / length;
     whole = first == 0 && rows > 0;
-    end_row = row + (whole && rows < kTileRows ? I(rows) : whole ? kTileRows : 1);
+    end_row = row + (!whole ? 1 : rows >= kTileRows ? kTileRows : rows >= 8 ? I(rows) / 8 * 8 : I(rows));
     last = length - first < kTileColumns ? length : first + kTileColumns;
     if (!whole) {
       if (end - at < last - first) last = I(first + (end - at));
@@ -164,9 +166,9 @@ struct mb_tile {
 #define MB_TILED(t, numel, length) \
   for (mb_tile<mb_index> t = mb_tile<mb_index>::over(numel, length, mb_begin, mb_end); t.next();)
 #define MB_TURNED(T, name) mb_turned<T> name
-#define MB_TALL(t) (t.end_row - t.row == kTileRows)
+#define MB_TALL(t) ((t.end_row - t.row) % 8 == 0)
 #define MB_COLUMN_AT(name, t, column, element) name.at[column - t.first] = &(element)
-#define MB_TURN(name, t) mb_turn(name, in_runs, int(t.last - t.first))
+#define MB_TURN(name, t) mb_turn(name, in_runs, int(t.end_row - t.row), int(t.last - t.first))
 #define MB_TILE_SYNC()
 #define MB_ACROSS(name, t, row, column) name.columns[column - t.first][row - t.row]
 #define MB_HELD(name, t, row, column) name.rows[row - t.row][column - t.first]
