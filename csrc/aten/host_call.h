@@ -4,7 +4,8 @@
 //
 // An operator that allocates its result may run at once, if it can, and its result be adopted, which copies nothing:
 //
-//   if (auto result = host_call_now(device, [](const Tensor& a) { return at::...(a); }, a)) return adopted(*result);
+//   if (auto result = host_call_now(device, [](const Tensor& a) { return at::...(a); }, a))
+//     return adopted(std::move(*result));
 //
 // Under the host driver the function sees CPU tensors over the same memory (same sizes, strides, conjugate and negative
 // bits), so nothing is copied: at once in the calling thread when the stream is idle (the common case, without any

@@ -6,9 +6,8 @@
 //   C3  memory goes back to the driver only as a whole segment that is one free block, and after the device is idle
 //   C4  a pending block becomes free when every event recorded for its other streams has happened
 //   C5  during capture no event is recorded or waited for; frees that need one are put off until capture ends
-//   C6  an adopted segment, made by another allocator, goes back to it as soon as it is free and the device is idle,
-//   but
-//       never once a graph was captured, whose replays may still read it. What could not go back is cached like any
+//   C6  an adopted segment, made by another allocator, goes back to it once it is free and the device is idle, but
+//       never after a graph was captured, whose replays may still read it. What could not go back is cached like any
 //       other segment, and while there is such a segment no other is adopted
 //
 // Threads. Every public function takes the lock; it is never held while Python or user code runs. Order: GIL, then this
