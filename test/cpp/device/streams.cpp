@@ -1,4 +1,6 @@
 // Streams of the host driver: order, where work runs, waiting, destruction.
+#include <optional>
+
 #include "csrc/device/host_config.h"
 #include "csrc/device/host_parallel.h"
 #include "test/cpp/device/support.h"
@@ -202,6 +204,34 @@ TEST_CASE("a launch larger than its grain is spread by the hook and a smaller on
   int64_t wrong = 0;
   for (int64_t i = 0; i < 2 * 65536; i++) wrong += data[i] != 1;
   CHECK_EQ(wrong, 0);
+  set_parallel_for(nullptr);
+}
+
+// Writes its number to each item of a piece that begins at a multiple of 16, and -1 to those of any other.
+void note_pieces(const void* kernel, int64_t begin, int64_t end) {
+  int64_t* const items = *static_cast<int64_t* const*>(kernel);
+  for (int64_t i = begin; i < end; i++) items[i] = begin % 16 == 0 ? begin : -1;
+}
+
+TEST_CASE("a launch in units is cut between units only, also when it waits for its stream") {
+  set_parallel_for(&in_two_threads);
+  OwnStream stream;
+  for (const bool waits : {false, true}) {
+    std::vector<int64_t> items(40, -2), few(16, -2);
+    int64_t *const of_items = items.data(), *const of_few = few.data();
+    std::optional<Gate> gate;
+    if (waits) gate.emplace().hold(stream);
+    hook_calls = 0;
+    host::launch_in_units(stream, &of_items, sizeof(of_items), &note_pieces, 40, 1, 16);
+    host::launch_in_units(stream, &of_few, sizeof(of_few), &note_pieces, 16, 1, 16);
+    gate.reset();
+    CHECK_OK(driver().stream_synchronize(stream));
+    CHECK_EQ(hook_calls.load(), 1);  // one unit is one piece
+    std::vector<int64_t> expected(40, 16);
+    std::fill_n(expected.begin(), 16, 0);
+    CHECK(items == expected);
+    CHECK(few == std::vector<int64_t>(16, 0));
+  }
   set_parallel_for(nullptr);
 }
 
