@@ -69,6 +69,7 @@ class CompiledKernel:
         items: list[int],
         work: list[int],
         form: int,
+        unit: int,
         can_fail: bool,
         messages: list[str],
         resolve: Callable[[], str],

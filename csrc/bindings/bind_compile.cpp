@@ -70,15 +70,15 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flagged_coun
   END_HANDLE_TH_ERRORS
 }
 
-// CompiledKernel(name, signature, items, work, shape, can_fail, messages, resolve)
+// CompiledKernel(name, signature, items, work, shape, unit, can_fail, messages, resolve)
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   HANDLE_TH_ERRORS
-  const auto [name, signature, items, work, shape, can_fail, messages, resolve] =
+  const auto [name, signature, items, work, shape, unit, can_fail, messages, resolve] =
       py::reinterpret_borrow<py::tuple>(arguments)
-          .cast<std::tuple<std::string, std::string, runtime::Product, runtime::Product, int, bool,
+          .cast<std::tuple<std::string, std::string, runtime::Product, runtime::Product, int, int64_t, bool,
                            std::vector<std::string>, py::object>>();
-  auto kernel = std::make_unique<CompiledKernel>(
-      runtime::LaunchPlan{name, signature, items, work, static_cast<runtime::LaunchShape>(shape), can_fail, messages});
+  auto kernel = std::make_unique<CompiledKernel>(runtime::LaunchPlan{
+      name, signature, items, work, static_cast<runtime::LaunchShape>(shape), unit, can_fail, messages});
   TORCH_CHECK(kernel->slots() <= kMaxSlots, name, "(): a compiled kernel takes at most ", kMaxSlots - 1, " arguments");
   PyObject* object = type->tp_alloc(type, 0);
   if (object == nullptr) throw python_error();

@@ -17,9 +17,6 @@ namespace {
 // A piece of fewer elements than this costs more to hand to another core than to run.
 constexpr int64_t kGrain = 32768;
 
-// Lanes are columns of memory: 64 bytes of floats in each row.
-constexpr int64_t kLaneUnit = 16;
-
 bool on_host() {
   static const bool host = std::strcmp(device::api().name, "host") == 0;
   return host;
@@ -58,10 +55,9 @@ void CompiledKernel::launch(DeviceIndex device, Slot* slots) const {
   const DeviceScope scope(device);
   const device::Stream stream = current_stream(device);
   if (on_host()) {
-    const int64_t unit = plan_.shape == LaunchShape::Lanes ? kLaneUnit : 1;
     device::host::launch_in_units(stream, slots, this->slots() * sizeof(Slot),
                                   reinterpret_cast<device::host::Body>(entry_), items,
-                                  std::max<int64_t>(1, kGrain / work), unit);
+                                  std::max<int64_t>(1, kGrain / work), plan_.unit);
   } else {
     cuda::launch_function(entry_, plan_.shape, items, work, slots, this->slots(), stream);
   }

@@ -35,6 +35,7 @@ struct LaunchPlan {
   Product items;
   Product work;  // elements each item visits
   LaunchShape shape;
+  int64_t unit;  // on the host, items that one thread has together
   bool can_fail;
   std::vector<std::string> messages;
 };

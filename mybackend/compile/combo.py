@@ -19,7 +19,14 @@ from torch._inductor.virtualized import V as virtualized
 from torch.utils._sympy.functions import FloorDiv
 
 from mybackend.compile.emit import Form
-from mybackend.compile.signature import ERROR_RECORD, Parameter, Signature, host_entry, special_functions
+from mybackend.compile.signature import (
+    ERROR_RECORD,
+    LaunchPlan,
+    Parameter,
+    Signature,
+    host_entry,
+    special_functions,
+)
 
 __all__ = ["Combo", "in_launches"]
 
@@ -148,13 +155,14 @@ class Combo:
     def total(self) -> sympy.Expr:
         return sum((segment.padded_items() for segment in self.segments), sympy.S.Zero)
 
-    def launch_plan(self) -> tuple[str, list[int], list[int], int, bool, list[str]]:
+    def launch_plan(self) -> LaunchPlan:
         """As Signature.launch_plan, after source()."""
         total = V.graph.sizevars.simplify(self.total())
         items = int(total) if total.is_Integer else -1 - self.values.index(total)
         can_fail = any(segment.kernel.can_fail for segment in self.segments)
         kinds = "".join(p.kind for p in self.parameters)
-        return kinds, [items], [max(s.work() for s in self.segments)], int(self.form), can_fail, self.messages
+        work, unit = max(s.work() for s in self.segments), max(s.signature.unit() for s in self.segments)
+        return kinds, [items], [work], int(self.form), unit, can_fail, self.messages
 
     def call_kernel(self, name: str) -> None:
         types = [torch_type(value) for value in self.values]

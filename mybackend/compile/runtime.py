@@ -1,7 +1,7 @@
 """What generated modules import: compiles the kernels of a graph in the background and makes them callable.
 
     compiled_kernels = load_kernels(source)
-    kernel = compiled_kernels.kernel(name, signature, items, work, form, can_fail, messages)
+    kernel = compiled_kernels.kernel(name, signature, items, work, form, unit, can_fail, messages)
     kernel(device index, *arguments)
 
 The compiler starts at once and is waited for by the first call, so that it runs beside the compilation of the next
@@ -85,10 +85,11 @@ class Kernels:
         items: list[int],
         work: list[int],
         form: int,
+        unit: int,
         can_fail: bool,
         messages: list[str],
     ) -> Any:
-        return _C.CompiledKernel(name, signature, items, work, form, can_fail, messages, self.path)
+        return _C.CompiledKernel(name, signature, items, work, form, unit, can_fail, messages, self.path)
 
 
 def load_kernels(source: str) -> Kernels:

@@ -11,10 +11,20 @@ from torch._inductor.codegen.triton_utils import should_unwrap_unspec_arg
 from torch._inductor.virtualized import V as virtualized
 
 from mybackend.compile.c_types import stored_type
+from mybackend.compile.emit import Form
 
-__all__ = ["ERROR_RECORD", "Parameter", "Signature", "call_arguments", "host_entry", "special_functions"]
+__all__ = ["ERROR_RECORD", "LaunchPlan", "Parameter", "Signature", "call_arguments", "host_entry", "special_functions"]
 
 V: Any = virtualized
+
+# What load_kernels(...).kernel is given after the name; the fields of runtime::LaunchPlan say what each is.
+LaunchPlan = tuple[str, list[int], list[int], int, int, bool, list[str]]
+
+# Bytes that go from one core to another at a time.
+LINE = 64
+
+# A vector of floats: with fewer lanes a thread takes as long.
+FEWEST_LANES = 16
 
 
 @dataclass(frozen=True)
@@ -94,8 +104,23 @@ class Signature:
         lines += [f"  {line}" for line in body.splitlines()]
         return "\n".join([*lines, "}"]) + "\n"
 
-    def launch_plan(self) -> tuple[str, list[int], list[int], int, bool, list[str]]:
-        """Arguments of load_kernels(...).kernel after the name: see runtime::LaunchPlan."""
+    def unit(self) -> int:
+        """Items that one thread of the host should have together.
+
+        Lanes are columns of memory: of each row that is written, a line at least, or threads take it from one another.
+        """
+        if self.kernel.form != Form.LANES:
+            return 1
+        lanes = sympy.prod([tree.numel for tree in self.extents if not tree.is_reduction])
+        written = [
+            argument
+            for argument in self.kernel.args.python_argdefs()[2]
+            if isinstance(argument, TensorArg) and not argument.name.startswith("in_ptr")
+        ]
+        rows = [a for a in written if not V.graph.sizevars.statically_known_equals(V.graph.get_numel(a.buffer), lanes)]
+        return max((LINE // a.dtype.itemsize for a in rows), default=FEWEST_LANES)
+
+    def launch_plan(self) -> LaunchPlan:
         kernel = self.kernel
         positions = {p.name: i for i, p in enumerate(self.parameters)}
 
@@ -107,7 +132,8 @@ class Signature:
             ]
 
         kinds = "".join(p.kind for p in self.parameters)
-        return kinds, product(False), product(True), int(kernel.form), kernel.can_fail, kernel.messages
+        items, work = product(False), product(True)
+        return kinds, items, work, int(kernel.form), self.unit(), kernel.can_fail, kernel.messages
 
 
 def _arguments(kernel: Any) -> list[Parameter]:

@@ -27,7 +27,7 @@ from mybackend.compile.emit import Form
 from mybackend.compile.hoist import hoist
 from mybackend.compile.kernel import Kernel
 from mybackend.compile.loops import Walk
-from mybackend.compile.signature import Parameter, Signature, call_arguments
+from mybackend.compile.signature import LaunchPlan, Parameter, Signature, call_arguments
 from mybackend.compile.template import Parameters, Sizes, Template
 
 __all__ = ["TemplateCall", "TemplateKernel"]
@@ -249,13 +249,13 @@ class TemplateSignature(Signature):
         if self.counts_blocks:
             self.parameters.append(Parameter("mb_i64", "block_count", "i"))
 
-    def launch_plan(self) -> tuple[str, list[int], list[int], int, bool, list[str]]:
-        kinds, _, _, form, can_fail, messages = super().launch_plan()
+    def launch_plan(self) -> LaunchPlan:
+        kinds, _, _, form, unit, can_fail, messages = super().launch_plan()
         call = self.kernel.call
         items = -1 - (len(self.parameters) - 1) if self.counts_blocks else int(self.count)
         # runtime::LaunchPlan's work of an item says on a GPU how many threads share it, four elements each.
         work = 4 * call.template.threads if mybackend.driver() == "cuda" else call.work()
-        return kinds, [items], [work], form, can_fail, messages
+        return kinds, [items], [work], form, unit, can_fail, messages
 
 
 def _constant(name: str, value: Any) -> str:

@@ -45,8 +45,9 @@ class KernelsOnThreads:
         self.library = ctypes.CDLL(str(folder / "built.so"))
 
     def kernel(
-        self, name: str, signature: str, items: list[int], work: list[int], form: int, can_fail: bool, messages: Any
-    ) -> Any:
+        self, name: str, signature: str, items: list[int], work: list[int], form: int, unit: int, can_fail: bool,
+        messages: Any,
+    ) -> Any:  # fmt: skip
         def call(device: int, *arguments: Any) -> None:
             def product(factors: list[int]) -> int:
                 value = 1
