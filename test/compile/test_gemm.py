@@ -198,6 +198,16 @@ def test_a_convolution_of_one_by_one_is_a_product(device, layout):
         assert code.count("MB_KERNEL ") == KERNELS_OF_OTHER_RANK and result.stride() == expected.stride()
 
 
+@pytest.mark.parametrize(("threads", "rows", "tile"), [(1, 192, 256), (2, 192, 160), (2, 576, 160), (2, 2048, 256)])
+def test_threads_get_tiles_of_about_as_many_rows(device, monkeypatch, threads, rows, tile):
+    """`tile` is the most rows of one, which are then made even: 192 in two tiles of 96, 576 in four of 144."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    a, b = torch.randn(rows, 20), torch.randn(20, 192)
+    result, code = code_of(lambda a, b: a @ b, a.to(device), b.to(device))
+    torch.testing.assert_close(result.cpu(), a @ b, **TOLERANCE[torch.float32])
+    assert torch.mybackend.driver() != "host" or f"TILE_M = {tile};" in code
+
+
 def test_where_nothing_is_measured_the_library_is_called_but_where_it_was_seen_to_lose(device, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(torch.mybackend, "driver", lambda: "host")
