@@ -198,6 +198,12 @@ def test_a_convolution_of_one_by_one_is_a_product(device, layout):
         assert code.count("MB_KERNEL ") == KERNELS_OF_OTHER_RANK and result.stride() == expected.stride()
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_a_left_operand_whose_columns_are_pages_apart(agree, dtype):
+    a, b = torch.randn(300, 1024, dtype=dtype), torch.randn(300, 33, dtype=dtype)
+    agree(lambda a, b: a.t() @ b, a, b, **TOLERANCE[dtype])
+
+
 @pytest.mark.parametrize(("threads", "rows", "tile"), [(1, 192, 256), (2, 192, 160), (2, 576, 160), (2, 2048, 256)])
 def test_threads_get_tiles_of_about_as_many_rows(device, monkeypatch, threads, rows, tile):
     """`tile` is the most rows of one, which are then made even: 192 in two tiles of 96, 576 in four of 144."""

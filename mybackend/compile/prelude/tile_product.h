@@ -10,7 +10,8 @@
 // On a GPU the block's threads call it together, 256 or more: pieces of both operands lie in shared memory, and each of
 // 256 threads has some elements of the tile. On the host one thread packs a piece of `b` into strips of vectors, and a
 // micro-kernel keeps kMicroRows rows of two vectors of sums in registers. Pieces of the depth are summed apart and then
-// added, so that errors do not grow with the whole depth.
+// added, so that errors do not grow with the whole depth. `a` is copied only where it is of another type or its layout
+// would defeat the cache.
 #pragma once
 
 #include "numbers.h"
@@ -250,7 +251,9 @@ MB_FN void mb_tile_product(mb_matrix<A> a, mb_matrix<B> b, int rows, int columns
   static_assert(kColumns % kWidth == 0, "a tile has whole strips");
   alignas(64) Sum tile[kRows * kColumns];
   alignas(64) Sum strip[kDepth * kWidth];
-  alignas(64) Sum converted[mb_same<A, Sum>::value ? 1 : kRows * kDepth];
+  alignas(64) Sum converted[kRows * kDepth];
+  // Columns of a this far apart fall into few sets of a cache, and push one another out.
+  const bool crowded = a.row == 1 && a.column * mb_i64(sizeof(A)) % 4096 == 0;
   mb_i64 start = 0;
   do {
     const bool first = start == 0;
@@ -258,7 +261,7 @@ MB_FN void mb_tile_product(mb_matrix<A> a, mb_matrix<B> b, int rows, int columns
     const mb_matrix<A> from{a.data + start * a.column, a.row, a.column};
     mb_matrix<Sum> left;
     if constexpr (mb_same<A, Sum>::value)
-      left = from;
+      left = crowded ? mb_converted<Sum>(from, rows, piece, converted) : from;
     else
       left = mb_converted<Sum>(from, rows, piece, converted);
     for (int column = 0; column < columns; column += kWidth) {
