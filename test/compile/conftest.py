@@ -58,8 +58,9 @@ def own_lowerings(monkeypatch) -> Iterator[None]:
     """What a test registers is gone after it, here and in Inductor."""
     from torch._inductor import lowering
 
-    from mybackend.compile import lowering_registry
+    from mybackend.compile import lowering_registry, registration
 
+    registration.register_backend()  # or its lowerings, made once in a process, would be gone with the test's
     monkeypatch.setattr(lowering_registry, "_lowerings", dict(lowering_registry._lowerings))
     before = dict(lowering.lowerings)
     yield
