@@ -50,6 +50,7 @@ struct Block {
   std::unique_ptr<std::vector<c10::Stream>> used_on;  // other streams, by record_stream
 
   bool is_split() const { return previous != nullptr || next != nullptr; }
+  bool is_free() const { return !allocated && pending_events == 0 && used_on == nullptr; }
 };
 
 // Free blocks of at most kSmallSegment bytes by size.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "csrc/device/host_memory.h"
 #include "csrc/runtime/errors.h"
 #include "csrc/runtime/stream.h"
 
@@ -133,43 +132,10 @@ void DeviceCache::free(Block* block) {
   put_back(block);
 }
 
-Block* DeviceCache::adopt(c10::DataPtr& memory, size_t bytes, device::Stream stream) {
-  // Rounded down: as a cached block it must not be longer than its memory.
-  const size_t size = bytes / kRounding * kRounding;
-  const bool small = size <= kSmallLimit;
-  std::lock_guard<Lock> guard(lock_);
-  if (captured_ || reserved_bytes() + size > limit_) return nullptr;
-  std::erase_if(kept_, [&](Block* block) {
-    if (block->allocated || block->pending_events > 0 || block->used_on != nullptr || block->is_split()) return false;
-    if (!device::host::free_if_idle(block->data)) return false;
-    block->pool->erase(block);
-    forget_segment(block);
-    return true;
-  });
-  if (!kept_.empty()) return nullptr;
-  if (!device::host::adopt(device_, memory.get(), bytes, memory.get_deleter(), memory.get_context())) return nullptr;
-  memory.release_context();
-  Block* block = new_block();
-  block->data = memory.get();
-  block->size = size;
-  block->requested = bytes;
-  block->pool = pool_for(owner_for(stream), stream, small);
-  block->allocated = true;
-  block->adopted = true;
-  segments_.insert(block);
-  block->pool->owner->reserved += size;
-  counters_.segment_adopted(small, size);
-  counters_.allocated(small, size, bytes);
-  return block;
-}
-
 // A block nobody uses goes to its free list, merged with free neighbours (C2).
 void DeviceCache::put_back(Block* block) {
   const bool small = block->pool->small;
-  const auto is_free = [](const Block* neighbour) {
-    return neighbour != nullptr && !neighbour->allocated && neighbour->pending_events == 0 &&
-           neighbour->used_on == nullptr;
-  };
+  const auto is_free = [](const Block* neighbour) { return neighbour != nullptr && neighbour->is_free(); };
   if (is_free(block->next)) absorb(block, block->next);
   if (is_free(block->previous)) {
     // The earlier block takes over: the first block of a segment stays the same object (segments_).
@@ -185,18 +151,6 @@ void DeviceCache::put_back(Block* block) {
   if (block->adopted && given_back(block)) return;
   block->pool->insert(block);
   if (block->is_split()) counters_.became_inactive_split(small, block->size);
-}
-
-// Gives a free adopted segment back to its allocator; if that cannot be, sees to it that no other is adopted.
-bool DeviceCache::given_back(Block* block) {
-  const auto kept = std::find(kept_.begin(), kept_.end(), block);
-  if (!captured_ && !block->is_split() && device::host::free_if_idle(block->data)) {
-    if (kept != kept_.end()) kept_.erase(kept);
-    forget_segment(block);
-    return true;
-  }
-  if (kept == kept_.end()) kept_.push_back(block);
-  return false;
 }
 
 void DeviceCache::absorb(Block* block, Block* neighbour) {
