@@ -66,6 +66,9 @@ TEST_CASE("a child forked while a stream is busy starts with idle streams and co
   gate.open();
 }
 
+// Not under AddressSanitizer: the child waits for ever for a lock of its allocator that another thread held at the
+// fork. Glibc's allocator takes its locks before a fork; ASan's does since LLVM 18 (llvm/llvm-project#75290).
+#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("children forked while other threads launch can use the driver") {
   OwnStream stream;
   std::atomic<bool> stop{false};
@@ -84,6 +87,7 @@ TEST_CASE("children forked while other threads launch can use the driver") {
   stop = true;
   for (auto& thread : threads) thread.join();
 }
+#endif
 
 TEST_CASE("a process may exit with pending work") {
   CHECK_EQ(in_child(
