@@ -79,6 +79,7 @@ void StreamHandle::serve() {
       run_queue(lock);
       continue;
     }
+    has_worker_ = false;  // a waiter that took the stream from the registry earlier may still queue its signal
     lock.unlock();
     host::Registry::get().remove(this);
     return;

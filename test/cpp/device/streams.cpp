@@ -124,6 +124,18 @@ TEST_CASE("a destroyed stream finishes its pending work and the device still wai
   CHECK_EQ(read<int64_t>(data), 5);
 }
 
+TEST_CASE("waiting for the device ends although a destroyed stream's worker ends meanwhile") {
+  for (int i = 0; i < 500; i++) {
+    Gate gate;
+    {
+      OwnStream stream;
+      gate.hold(stream);
+    }
+    gate.open();
+    CHECK_OK(driver().device_synchronize());
+  }
+}
+
 TEST_CASE("several threads wait for one stream") {
   OwnStream stream;
   Gate gate;
