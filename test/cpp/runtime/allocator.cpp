@@ -9,7 +9,7 @@
 
 #include "csrc/device/check.h"
 #include "csrc/runtime/stream.h"
-#include "test/cpp/check.h"
+#include "test/cpp/device/support.h"
 
 using namespace mybackend;
 using runtime::allocator;
@@ -17,33 +17,6 @@ using runtime::allocator;
 namespace {
 
 constexpr size_t kMiB = 1 << 20;
-
-// Keeps a stream busy until it is opened. Sent by a thread of its own, since on an idle host stream it runs inline.
-class Gate {
- public:
-  explicit Gate(c10::Stream stream)
-      : sender_([this, stream] {
-          MB_CHECK(device::api().launch_host_function(
-              runtime::handle_of(stream), [](void* gate) { static_cast<Gate*>(gate)->wait(); }, this));
-        }) {
-    reached_.wait(false);
-  }
-  ~Gate() { open(); }
-  void open() {
-    open_ = true;
-    open_.notify_all();
-    if (sender_.joinable()) sender_.join();
-  }
-
- private:
-  void wait() {
-    reached_ = true;
-    reached_.notify_all();
-    open_.wait(false);
-  }
-  std::atomic<bool> reached_{false}, open_{false};
-  std::thread sender_;
-};
 
 void* address_of_new(size_t bytes) {
   return allocator().allocate(bytes).get();
@@ -93,7 +66,8 @@ TEST_CASE("c3: an emptied cache holds nothing") {
 
 TEST_CASE("c4: memory used on another stream is not handed out before that stream is done") {
   const c10::Stream other = runtime::stream_from_pool(0, 0);
-  Gate gate(other);
+  test::Gate gate;
+  gate.hold(runtime::handle_of(other));
   c10::DataPtr pointer = allocator().allocate(3 * kMiB);
   void* const address = pointer.get();
   runtime::record_stream(pointer, other);
@@ -157,7 +131,8 @@ TEST_CASE("c6: adopted memory is kept while any stream works, and no more is ado
   c10::DataPtr adopted = allocator().adopt(memory, 5 * kMiB, 0);
   void* const address = adopted.get();
   {
-    const Gate gate(runtime::stream_from_pool(0, 0));
+    test::Gate gate;
+    gate.hold(runtime::handle_of(runtime::stream_from_pool(0, 0)));
     adopted.clear();
     CHECK_EQ(returned.load(), 0);
     CHECK_EQ(address_of_new(5 * kMiB), address);  // it serves as cached memory meanwhile
