@@ -30,20 +30,27 @@ using OptionalTensor = std::optional<Tensor>;
 constexpr int64_t kWidestHead = 256;
 constexpr uint64_t kWordsPerWeight = 4;  // one Philox block serves four neighbouring weights
 
+// Whether the fused kernels take a call. Compilers ask with sizes that are symbols: what is known of them decides, and
+// becomes a guard of the compiled code; what cannot be known leaves the call to the decomposition.
 bool fits(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& mask, bool enable_gqa) {
+  const auto equal = [](const c10::SymInt& a, const c10::SymInt& b) { return TORCH_GUARD_OR_FALSE(a.sym_eq(b)); };
   const auto type = query.scalar_type();
   if (type != at::kFloat && type != at::kHalf && type != at::kBFloat16) return false;
   if (key.scalar_type() != type || value.scalar_type() != type) return false;
   if (query.is_nested() || key.is_nested() || value.is_nested()) return false;
   if (query.dim() != 4 || key.dim() != 4 || value.dim() != 4) return false;
-  if (query.numel() == 0 || key.numel() == 0 || value.numel() == 0) return false;
-  const int64_t batch = query.size(0), heads = query.size(1), kv_heads = key.size(1);
-  if (key.size(0) != batch || value.size(0) != batch || value.size(1) != kv_heads) return false;
-  if (heads != kv_heads && !(enable_gqa && heads % kv_heads == 0)) return false;
-  if (key.size(2) != value.size(2) || key.size(3) != query.size(3)) return false;
-  if (query.size(3) > kWidestHead || value.size(3) > kWidestHead) return false;
+  for (const Tensor* tensor : {&query, &key, &value})
+    if (equal(tensor->sym_numel(), 0)) return false;
+  const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), kv_heads = key.sym_size(1);
+  if (!equal(key.sym_size(0), batch) || !equal(value.sym_size(0), batch) || !equal(value.sym_size(1), kv_heads))
+    return false;
+  if (!equal(heads, kv_heads) && !(enable_gqa && equal(heads % kv_heads, 0))) return false;
+  if (!equal(key.sym_size(2), value.sym_size(2)) || !equal(key.sym_size(3), query.sym_size(3))) return false;
+  for (const Tensor* tensor : {&query, &value})
+    if (!TORCH_GUARD_OR_FALSE(tensor->sym_size(3).sym_le(kWidestHead))) return false;
   if (!mask || !mask->defined()) return true;
-  return mask->dim() <= 4 && at::is_expandable_to(mask->sizes(), {batch, heads, query.size(2), key.size(2)});
+  const std::array<c10::SymInt, 4> scores{batch, heads, query.sym_size(2), key.sym_size(2)};
+  return mask->dim() <= 4 && at::is_expandable_to(mask->sym_sizes(), scores);
 }
 
 int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& attn_mask,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.testing import CompileCounterWithBackend
 
 
 def test_a_product_with_its_epilogue(agree):
@@ -32,9 +33,26 @@ def test_convolution(agree):
     agree(lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(), x, w, b, grad=True, rtol=1e-4, atol=1e-3)
 
 
-def test_attention(agree):
-    q, k, v = (torch.randn(1, 3, 11, 70) for _ in range(3))
-    agree(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v, rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention(agree, masked, dynamic):
+    q, k, v = (torch.randn(2, 3, 11, 70) for _ in range(3))
+    mask = [torch.randn(11, 11)] if masked else []
+
+    def attention(q, k, v, *mask):
+        return F.scaled_dot_product_attention(q, k, v, *mask, is_causal=len(mask) == 0)
+
+    agree(attention, q, k, v, *mask, grad=True, dynamic=dynamic, rtol=1e-4, atol=1e-4)
+
+
+def test_attention_recompiles_only_for_what_the_fused_kernels_do_not_take(device):
+    counter = CompileCounterWithBackend("inductor")
+    attention = torch.compile(F.scaled_dot_product_attention, backend=counter, dynamic=True, fullgraph=True)
+    for shape in [(2, 3, 11, 70), (4, 5, 12, 72), (3, 2, 9, 300), (2, 6, 8, 310)]:
+        q, k, v = (torch.randn(shape) for _ in range(3))
+        result = attention(*(x.to(device) for x in (q, k, v)))
+        torch.testing.assert_close(result.cpu(), F.scaled_dot_product_attention(q, k, v), rtol=1e-4, atol=1e-4)
+    assert counter.frame_count == 2
 
 
 def test_a_product_tuned_by_measuring(agree):
