@@ -122,10 +122,11 @@ class Kernel(SIMDKernel):
         self.segment.after.writeline(DeferredLine(name, line))
 
     def _index(self, index: sympy.Expr) -> str:
-        index = self.prepare_indexing(index)
-        # What was checked as a sum of terms is replaced before its terms are.
+        # Before Inductor rewrites the index, after which what was checked may not be found in it. What was checked as a
+        # sum of terms is replaced before its terms are.
         for checked in sorted(self._within, key=lambda expr: -len(expr.args)):
             index = index.subs(checked, self._within[checked])
+        index = self.prepare_indexing(index)
         if self.inside_reduction or not self.features.is_reduction():
             self.accesses.append(index)
         return str(self.index_to_str(index))
@@ -159,7 +160,7 @@ class Kernel(SIMDKernel):
         check = BoundsCheck(f"outside{next(self._numbers)}", self.index_to_str(size))
         self.segment.checks.append(check)
         safe = f"index{next(self._numbers)}"
-        index = self.index_to_str(expr)
+        index = self.index_to_str(self.prepare_indexing(expr))
         self.compute.writeline(f"const mb_u64 {safe}_out = mb_outside({index}, {check.size});")
         self.compute.writeline(f"{check.name} = {safe}_out > {check.name} ? {safe}_out : {check.name};")
         self.compute.writeline(f"const mb_i64 {safe} = {safe}_out == 0ull ? mb_i64({index}) : 0ll;")

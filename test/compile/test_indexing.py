@@ -45,6 +45,21 @@ def test_an_index_out_of_bounds_raises_and_the_process_goes_on(device, bad):
     torch.testing.assert_close(good, x[[0, 49, 3]] * 2)
 
 
+@pytest.mark.parametrize("width", [1, 8])
+def test_an_index_that_is_a_position_is_checked(device, width):
+    def embed(w, x):
+        return F.embedding(torch.arange(x.shape[0], device=x.device), w) + x
+
+    compiled = torch.compile(embed, fullgraph=True, dynamic=True)
+    w = torch.randn(50, width)
+    for length in (9, 50):
+        x = torch.randn(length, width)
+        torch.testing.assert_close(compiled(w.to(device), x.to(device)).cpu(), embed(w, x))
+    with pytest.raises(IndexError, match="is out of bounds for dimension with size 50"):
+        compiled(w.to(device), torch.zeros(60, width, device=device))
+        torch.mybackend.synchronize()
+
+
 def test_an_assertion_in_compiled_code_raises_its_message(device):
     def function(x):
         torch._assert_async((x > 0).all(), "every x is positive")
