@@ -1,4 +1,6 @@
-"""What a traced convolution on the host driver returns, as the eager one does.
+"""What traced operators return, where upstream does not know it of this device.
+
+The cells of a GRU are fused where a device says so, and the CPU's are not: upstream has no meta functions of them.
 
 Fakes of convolutions ask ATen for the memory format of the backend it would choose. For a device outside torch that is
 "overrideable", of which nothing is known but the contiguous format; the host driver's library chooses as on the CPU.
@@ -9,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._subclasses import fake_impls
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -17,9 +20,14 @@ import mybackend
 __all__ = ["install"]
 
 aten = torch.ops.aten
+_metas = torch.library.Library("aten", "IMPL", "Meta")
 
 
 def install() -> None:
+    metas = {"_thnn_fused_gru_cell": _gru_cell, "_thnn_fused_gru_cell_backward": _gru_cell_backward}
+    for name, meta in metas.items():
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
+            _metas.impl(name, meta)
     for operator in (aten.convolution.default, aten.convolution_backward.default):
         original = fake_impls.op_implementations_dict[operator]
         fake_impls.op_implementations_dict[operator] = _laid_out_as_on_the_cpu(original)
@@ -27,12 +35,12 @@ def install() -> None:
 
 def _laid_out_as_on_the_cpu(original: Any) -> Any:
     def convolution(fake_mode: Any, operator: Any, *args: Any, **kwargs: Any) -> Any:
-        device = next(leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)).device
+        device = next(leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)).device
         if device.type != "mybackend" or mybackend.driver() != "host":
             return original(fake_mode, operator, *args, **kwargs)
 
         def moved(value: Any, to: torch.device) -> Any:
-            if not isinstance(value, torch.Tensor):
+            if not isinstance(value, Tensor):
                 return value
             return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=to)
 
@@ -42,3 +50,21 @@ def _laid_out_as_on_the_cpu(original: Any) -> Any:
             return tree_map(lambda value: moved(value, device), result)
 
     return convolution
+
+
+def _gru_cell(
+    input_gates: Tensor, hidden_gates: Tensor, hx: Tensor, input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    rows, hidden = hx.shape
+    return torch.empty_like(hx, memory_format=torch.contiguous_format), hx.new_empty(rows, hidden * 5)
+
+
+def _gru_cell_backward(
+    grad_hy: Tensor, workspace: Tensor, has_bias: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
+    rows, hidden = grad_hy.shape
+    gates = [workspace.new_empty(rows, hidden * 3) for _ in range(2)]
+    biases = [workspace.new_empty(hidden * 3) if has_bias else None for _ in range(2)]
+    grad_hx = torch.empty_like(grad_hy, memory_format=torch.contiguous_format)
+    return gates[0], gates[1], grad_hx, biases[0], biases[1]

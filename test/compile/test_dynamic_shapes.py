@@ -51,3 +51,15 @@ def test_a_size_that_is_only_known_when_the_code_runs(device):
         compiled = torch.compile(function, fullgraph=True)
         for n in (2, 9):
             assert torch.equal(compiled(torch.tensor(n, device=device)).cpu(), torch.ones(n + 3))
+
+
+@pytest.mark.parametrize("cell", [torch.gru_cell, torch.lstm_cell, torch.rnn_tanh_cell])
+def test_a_recurrent_cell(agree, cell):
+    gates = {torch.gru_cell: 3, torch.lstm_cell: 4, torch.rnn_tanh_cell: 1}[cell]
+    x, h, c = torch.randn(5, 9), torch.randn(5, 7), torch.randn(5, 7)
+    weights = [torch.randn(gates * 7, n) for n in (9, 7)] + [torch.randn(gates * 7) for _ in range(2)]
+
+    def function(x, h, c, *weights):
+        return cell(x, (h, c) if cell is torch.lstm_cell else h + c, *weights)
+
+    agree(function, x, h, c, *weights, grad=True, dynamic=True, rtol=1e-4, atol=1e-5)
