@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sympy
 import torch
 from torch._inductor import config, ir
 from torch._inductor import lowering as inductor
@@ -33,6 +34,9 @@ aten = torch.ops.aten
 # 1.2 with MKL, at 2 ** 20 by 1.5 (forward) and 2 (backward), at 2 ** 24 no more.
 SMALL_CONVOLUTION = 1 << 22
 
+# Inductor has no template of a convolution for this device; left to tune one, it makes products of those above.
+AS_A_CALL = {"conv_1x1_as_mm": False, "max_autotune": False, "max_autotune_gemm": False}
+
 
 def install() -> None:
     replace(aten.convolution, _convolution)
@@ -42,18 +46,35 @@ def install() -> None:
 def _convolution(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def lowered(
-        x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, *args: Any
-    ) -> Any:
-        product = False
-        if V.graph.layout_opt and _is_matrix(x, weight, stride, padding, transposed, *args):
-            depth, columns, rows = weight.get_size()[1], weight.get_size()[0], _places(x, stride)
-            product = _is_small(rows, depth, columns) or prefers(x.get_dtype(), rows, depth, columns)
-        if not product:
-            return original(x, weight, bias, stride, padding, dilation, transposed, *args)
-        with config.patch(conv_1x1_as_mm=True):
-            return original(_stepped(x, stride), weight, bias, [1, 1], padding, dilation, transposed, *args)
+        x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+        output_padding: Any, groups: int,
+    ) -> Any:  # fmt: skip
+        if not _is_ours(weight):
+            return original(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if not (
+            V.graph.layout_opt
+            and _is_matrix(x, weight, stride, padding, transposed, groups)
+            and _is_worthwhile(x, weight, stride)
+        ):
+            with config.patch(AS_A_CALL):
+                return original(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        x = _stepped(ir.ExternKernel.require_channels_last(x), stride)
+        batch, _, *places = x.get_size()
+        matrix = inductor.permute(_matrix(weight), [1, 0])
+        product = _product(_rows(x), matrix) if bias is None else inductor.lowerings[aten.addmm](bias, _rows(x), matrix)
+        # Not [..., -1], as Inductor's conv_1x1_as_mm has it: a quotient of symbols has no order among strides.
+        of_places = inductor.view(product, [batch, *places, weight.get_size()[0]])
+        return inductor.permute(of_places, [0, 3, 1, 2])
 
     return lowered
+
+
+def _is_worthwhile(x: Any, weight: Any, stride: Sequence[int]) -> bool:
+    if config.conv_1x1_as_mm or config.max_autotune or config.max_autotune_gemm:
+        return True
+    filters, depth = weight.get_size()[:2]
+    rows = _places(x, stride)
+    return _is_small(rows, depth, filters) or prefers(x.get_dtype(), rows, depth, filters)
 
 
 def _convolution_backward(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +85,8 @@ def _convolution_backward(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         operands = [node.meta["val"] for node in V.current_node.args[:2]]
         if not (
-            _is_matrix(x, weight, stride, padding, transposed, output_padding, groups)
+            _is_ours(weight)
+            and _is_matrix(x, weight, stride, padding, transposed, groups)
             and all(value.stride(1) == 1 for value in operands)
             and _is_small(_places(x, stride), *weight.get_size()[:2])
         ):
@@ -75,9 +97,8 @@ def _convolution_backward(original: Callable[..., Any]) -> Callable[..., Any]:
         rows, size = _rows(grad), x.get_size()
         of_input = of_weight = of_bias = None
         if output_mask[0]:
-            matrix = inductor.view(weight, [filters, channels])
             batch, _, *places = grad.get_size()
-            of_places = inductor.view(_product(rows, matrix), [batch, *places, channels])
+            of_places = inductor.view(_product(rows, _matrix(weight)), [batch, *places, channels])
             of_input = inductor.permute(_spread(of_places, size[2:], stride), [0, 3, 1, 2])
         if output_mask[1]:
             product = _product(inductor.permute(rows, [1, 0]), _rows(_stepped(x, stride)))
@@ -89,22 +110,24 @@ def _convolution_backward(original: Callable[..., Any]) -> Callable[..., Any]:
     return lowered
 
 
-def _is_matrix(
-    x: Any, weight: Any, stride: Sequence[Any], padding: Any, transposed: bool, output_padding: Any, groups: int
-) -> bool:
-    """Whether a convolution is one of 1 x 1, on the host, that reads each place of its input at most once.
+def _is_ours(weight: Any) -> bool:
+    device = weight.get_device()
+    return device is not None and device.type == "mybackend" and mybackend.driver() == "host"
 
-    Where it skips places their number must be known: Inductor cannot divide by what depends on symbols this way.
+
+def _is_matrix(x: Any, weight: Any, stride: Sequence[Any], padding: Any, transposed: bool, groups: int) -> bool:
+    """Whether a convolution is one of 1 x 1 that reads each place of its input at most once.
+
+    Inductor must be able to divide by the number of places again: where they are skipped it must be known, and else
+    each size is a number or a symbol, and nothing like `s - 1`.
     """
-    device, size = weight.get_device(), x.get_size()
+    size = x.get_size()
     return (
-        device is not None
-        and device.type == "mybackend"
-        and mybackend.driver() == "host"
-        and weight.get_dtype() in DTYPES
+        weight.get_dtype() in DTYPES
         and len(size) == 4
         and list(weight.get_size()[2:]) == [1, 1]
         and (list(stride) == [1, 1] or not free_symbols([*stride, *size[2:]]))
+        and all(n.is_Integer or n.is_Symbol for n in map(sympy.sympify, size))
         and not any(padding)
         and not transposed
         and groups == 1
@@ -153,6 +176,10 @@ def _rows(x: Any) -> Any:
     """(batch, channels, height, width) as (places, channels)."""
     batch, channels, *places = x.get_size()
     return inductor.view(inductor.permute(x, [0, 2, 3, 1]), [sympy_product([batch, *places]), channels])
+
+
+def _matrix(weight: Any) -> Any:
+    return inductor.view(weight, weight.get_size()[:2])
 
 
 def _product(a: Any, b: Any) -> Any:

@@ -32,9 +32,10 @@ def gradients(function, device, *tensors):
     return [result.detach(), *(t.grad for t in tensors)], "".join(sources)
 
 
-def assert_agrees(function, device, *tensors, dynamic=None, **tolerance):
+def assert_agrees(function, device, *tensors, dynamic=None, options=None, **tolerance):
     expected, _ = gradients(function, "cpu", *tensors)
-    actual, code = gradients(torch.compile(function, fullgraph=True, dynamic=dynamic), device, *tensors)
+    compiled = torch.compile(function, fullgraph=True, dynamic=dynamic, options=options)
+    actual, code = gradients(compiled, device, *tensors)
     for mine, reference in zip(actual, expected, strict=True):
         torch.testing.assert_close(mine.cpu(), reference, **tolerance)
     return code
@@ -52,6 +53,15 @@ def test_forward_and_backward_are_products(device, stride, dynamic):
 
     code = assert_agrees(function, device, *operands(), dynamic=dynamic, **TOLERANCE)
     assert bool(calls_of(code)) == (dynamic and stride != 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_autotune": True}], ids=["", "tuned"])
+def test_places_that_are_no_symbols_are_left_to_a_call(device, options):
+    def function(x, w, b):
+        return F.conv2d(F.max_pool2d(x, 2, stride=1), w, b).relu()
+
+    code = assert_agrees(function, device, *operands(), dynamic=True, options=options, **TOLERANCE)
+    assert calls_of(code)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)

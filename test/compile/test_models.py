@@ -86,3 +86,17 @@ def test_a_model_trains_compiled_as_on_the_cpu(name, device, no_fallback):
         apart = (ours.parameters[key] - value).abs().max().item()
         assert apart <= allowed, f"{key}: {apart:.2e} apart, {allowed:.2e} allowed"
     assert ours.kernels <= KERNELS[name]
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if FULL or name in IN_CI])
+def test_a_model_of_any_size_has_the_gradients_of_the_cpu(name, device, no_fallback):
+    task = TASKS[name]
+    model, batch = task.model().train(), task.batch(torch.Generator().manual_seed(0))
+    copy = task.model().train()
+    copy.load_state_dict(model.state_dict())
+    task.loss(model, batch).backward()
+    with torch._dynamo.config.patch(allow_rnn=True):
+        compiled = torch.compile(copy.to(device), fullgraph=True, dynamic=True)
+        task.loss(compiled, tuple(t.to(device) for t in batch)).backward()
+    for ours, theirs in zip(copy.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad.cpu(), theirs.grad, rtol=1e-4, atol=1e-5)
