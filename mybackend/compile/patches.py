@@ -46,6 +46,7 @@ WORTH_SPLITTING = 1 << 17
 def apply() -> None:
     join_gpu_types()
     exempt_from_triton()
+    want_no_templates_of_triton()
     keep_costly_results()
     fuse_what_triton_cannot()
     lay_out_results()
@@ -66,6 +67,20 @@ def join_gpu_types() -> None:
     utils.get_gpu_type()  # caches its answer, which asserts that at most one type of the list is available
     if DEVICE not in utils.GPU_TYPES:
         utils.GPU_TYPES.append(DEVICE)
+
+
+def want_no_templates_of_triton() -> None:
+    """Inductor asks whether a GPU is large enough for Triton's templates before it asks whether they are for it.
+
+    Every compiled convolution would warn that there are not enough multiprocessors for max_autotune_gemm.
+    """
+    original = utils._use_template_for_gpu
+
+    @functools.wraps(original)
+    def use_template_for_gpu(layout: ir.Layout, *args: Any, **kwargs: Any) -> bool:
+        return layout.device.type != DEVICE and bool(original(layout, *args, **kwargs))
+
+    utils._use_template_for_gpu = use_template_for_gpu
 
 
 def keep_costly_results() -> None:
