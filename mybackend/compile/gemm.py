@@ -197,15 +197,14 @@ def _lowered(
     template, size = _template(of_batches=len(a.get_size()) == 3), [*a.get_size()[:-1], b.get_size()[-1]]
     if any(V.graph.sizevars.statically_known_equals(n, 0) for n in size):
         return None
-    if not can_measure():
-        if not prefers(dtype, *a.get_size()[-2:], size[-1]):
-            return None
-        layout = ir.FixedLayout(device, dtype, size)
-        operands = {"a": realized(a), "b": realized(b)}
-        tiled = TemplateCall(template, _shared_out(template.parameters[0], size), operands, layout)
-        return TemplateChoice(tiled, list(operands.values()), finish).output_node()
+    measured = can_measure()
+    if not measured and not prefers(dtype, *a.get_size()[-2:], size[-1]):
+        return None
     layout = ir.FixedLayout(device, dtype, size)
     operands = {"a": realized(a), "b": realized(b)}
+    if not measured:
+        tiled = TemplateCall(template, _shared_out(template.parameters[0], size), operands, layout)
+        return TemplateChoice(tiled, list(operands.values()), finish).output_node()
     called = [realized(c) for c in added] + list(operands.values())
     # The autotuner makes the operands of templates, whose sum has the shape of the result.
     nodes = [realized(inductor.expand(c, size)) for c in added] + list(operands.values())
