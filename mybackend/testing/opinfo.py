@@ -325,8 +325,12 @@ def check_backward(case: Case, device: str, limit: int = 4) -> int:
     return compared
 
 
-def check_compiled(case: Case, device: str, limit: int = 2, dynamic: bool | None = None) -> int:
-    """The operator compiled by Inductor for the device against the eager CPU; `dynamic` is torch.compile's.
+def check_compiled(
+    case: Case, device: str, limit: int = 2, dynamic: bool | None = None, fullgraph: bool = False
+) -> int:
+    """The operator compiled by Inductor for the device against the eager CPU.
+
+    `dynamic` and `fullgraph` are torch.compile's: without the latter, what cannot be traced runs as eager code.
 
     A sample that the CPU refuses is left out: when an error is raised, and how it is wrapped, is Dynamo's matter.
     """
@@ -335,7 +339,7 @@ def check_compiled(case: Case, device: str, limit: int = 2, dynamic: bool | None
         return case.op.op(*args, **kwargs)
 
     torch._dynamo.reset()
-    compiled = torch.compile(call, dynamic=dynamic)
+    compiled = torch.compile(call, dynamic=dynamic, fullgraph=fullgraph)
     compared = 0
     for sample in _samples(case, limit, requires_grad=False):
         what = f"compiled, of {sample.summary()}"

@@ -17,6 +17,9 @@ for name in ("sort", "argsort"):
     GAPS[name] = dict.fromkeys(("bfloat16", "bool"), "the order of equal elements of an unstable sort")
 for name in ("linalg.lstsq", "linalg.lstsq.grad_oriented"):
     GAPS[name] = dict.fromkeys(("float32", "complex64"), "no driver but gels, as on CUDA")
+GAPS["narrow"] = dict.fromkeys(
+    ("float32", "bfloat16", "int64", "bool", "complex64"), "Dynamo loses the symbol of a start that is on a device"
+)
 if TorchVersion(torch.__version__) < "2.12":
     for name in ("cdist", "nn.functional.pdist"):
         GAPS[name] = {"float32": "torch 2.11 refuses devices it does not know"}
