@@ -71,6 +71,7 @@ bench: build ## ours against torch CPU; JSON in benchmarks/results/
 	$(python) benchmarks/training.py
 	$(python) benchmarks/compile.py
 	$(python) benchmarks/gemm.py
+	$(python) benchmarks/convolution.py
 
 gpu-check: ## on a machine with a GPU: build, test and measure there (about ten minutes)
 	$(PYTHON) tools/gpu_check.py

@@ -30,8 +30,9 @@ __all__ = ["install"]
 V: Any = virtualized
 aten = torch.ops.aten
 
-# Multiplications up to which products were measured to be faster on the host, with one and two threads: at 2 ** 22 by
-# 1.2 with MKL, at 2 ** 20 by 1.5 (forward) and 2 (backward), at 2 ** 24 no more.
+# Multiplications up to which products were measured to be faster on the host even where they are MKL's: at 2 ** 22 by
+# 1.2, at 2 ** 20 by 1.5 (forward) and 2 (backward), at 2 ** 24 no more. benchmarks/convolution.py measures those of the
+# host it runs on.
 SMALL_CONVOLUTION = 1 << 22
 
 # Inductor has no template of a convolution for this device; left to tune one, it makes products of those above.
