@@ -10,6 +10,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
