@@ -1,6 +1,7 @@
 """What traced operators return, where upstream does not know it of this device.
 
 The cells of a GRU are fused where a device says so, and the CPU's are not: upstream has no meta functions of them.
+Torch 2.11 has none of the gradient of attention by a backend outside torch.
 
 Fakes of convolutions ask ATen for the memory format of the backend it would choose. For a device outside torch that is
 "overrideable", of which nothing is known but the contiguous format; the host driver's library chooses as on the CPU.
@@ -8,6 +9,7 @@ Fakes of convolutions ask ATen for the memory format of the backend it would cho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,7 +26,11 @@ _metas = torch.library.Library("aten", "IMPL", "Meta")
 
 
 def install() -> None:
-    metas = {"_thnn_fused_gru_cell": _gru_cell, "_thnn_fused_gru_cell_backward": _gru_cell_backward}
+    metas: dict[str, Callable[..., Any]] = {
+        "_thnn_fused_gru_cell": _gru_cell,
+        "_thnn_fused_gru_cell_backward": _gru_cell_backward,
+        "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
+    }
     for name, meta in metas.items():
         if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
             _metas.impl(name, meta)
@@ -68,3 +74,10 @@ def _gru_cell_backward(
     biases = [workspace.new_empty(hidden * 3) if has_bias else None for _ in range(2)]
     grad_hx = torch.empty_like(grad_hy, memory_format=torch.contiguous_format)
     return gates[0], gates[1], grad_hx, biases[0], biases[1]
+
+
+def _attention_backward(
+    grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_bias: Tensor | None, *_: Any, **__: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    grad_bias = None if attn_bias is None else torch.empty_like(attn_bias)
+    return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value), grad_bias
