@@ -64,6 +64,14 @@ def test_places_that_are_no_symbols_are_left_to_a_call(device, options):
     assert calls_of(code)
 
 
+def test_no_template_of_triton_is_considered(device, monkeypatch):
+    def is_big_gpu(device):
+        raise AssertionError("the number of multiprocessors matters to Triton only, and few are a warning")
+
+    monkeypatch.setattr(torch._inductor.utils, "is_big_gpu", is_big_gpu)
+    assert_agrees(lambda x, w, b: F.conv2d(x, w, b), device, *operands(kernel=3), **TOLERANCE)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 def test_other_types(device, dtype):
     tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype == torch.bfloat16 else {}
