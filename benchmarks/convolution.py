@@ -1,4 +1,6 @@
-"""Compiled convolutions of 1 x 1 with their gradients as matrix products, against the library's calls.
+"""Compiled convolutions of 1 x 1 with their gradients as matrix products, against calls of the library's convolution.
+
+The products are what this host prefers (templates or calls, see benchmarks/gemm.py), and the library's.
 
     python benchmarks/convolution.py [--threads N] [--seconds S]
 
@@ -9,7 +11,6 @@ Writes benchmarks/results/convolution_<driver>.json.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from unittest import mock
 
@@ -17,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
-from timing import compare, row, write
+from timing import arguments_for_one_device, compare, row, write
 
 import mybackend
 
@@ -32,11 +33,16 @@ SIZES = [
     (8, 64, 32, 128, 2),
     (8, 128, 16, 128, 1),
     (8, 128, 28, 128, 1),
+    (8, 64, 56, 64, 1),
 ]
 
 
-# Two functions, since Dynamo keeps what it has compiled by a function's code.
+# Functions of their own, since Dynamo keeps what it has compiled by a function's code.
 def as_product(x: torch.Tensor, weight: torch.Tensor, stride: int) -> torch.Tensor:
+    return F.relu(F.conv2d(x, weight, stride=stride))
+
+
+def as_library_product(x: torch.Tensor, weight: torch.Tensor, stride: int) -> torch.Tensor:
     return F.relu(F.conv2d(x, weight, stride=stride))
 
 
@@ -48,7 +54,7 @@ def compiled(
     layer: Callable[..., torch.Tensor], x: torch.Tensor, weight: torch.Tensor, stride: int
 ) -> tuple[Callable[[], object], Callable[[], object]]:
     """The layer alone and with its gradients, as products or as calls whatever the heuristic says."""
-    from mybackend.compile import convolution
+    from mybackend.compile import convolution, gemm
 
     # As within a network whose convolutions make channels_last pay.
     options = {"fx_graph_cache": False, "force_layout_optimization": True}
@@ -62,8 +68,10 @@ def compiled(
         result = function(x, weight, stride)
         return torch.autograd.grad(result, (x, weight), torch.ones_like(result))
 
-    most = 1 << 62 if layer is as_product else 0
+    most = 0 if layer is as_call else 1 << 62
+    prefers_template = gemm.prefers_template if layer is as_product else lambda *_: False
     with (
+        mock.patch.object(gemm, "prefers_template", prefers_template),
         mock.patch.object(convolution, "SMALL_CONVOLUTION", most),
         mock.patch.object(convolution, "prefers", lambda *_: False),
     ):
@@ -73,31 +81,25 @@ def compiled(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="mybackend")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=0.02, help="of each round")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    clock = "cpu" if arguments.threads == 1 else "wall"
-    table = Table("convolution", "multiplications", "what", "products (us)", "calls (us)", "calls / products")
+    arguments = arguments_for_one_device(__doc__)
+    table = Table("convolution", "multiplications", "what", "calls (us)", "calls / products", "... of the library")
     rows = []
+    where, seconds, clock = arguments.device, arguments.seconds, arguments.clock
     for batch, channels, side, filters, stride in SIZES:
         torch._dynamo.reset()
-        where = arguments.device
         x = torch.randn(batch, channels, side, side, device=where).to(memory_format=torch.channels_last)
         weight = torch.randn(filters, channels, 1, 1, device=where, requires_grad=True)
         x.requires_grad_()
-        places = batch * len(range(0, side, stride)) ** 2
-        name = f"{channels} -> {filters}, {batch} x {side} x {side}, stride {stride}"
-        pairs = zip(*(compiled(layer, x, weight, stride) for layer in (as_product, as_call)), strict=True)
-        for what, calls in zip(("forward", "with gradients"), pairs, strict=True):
-            result = compare(*calls, where, where, arguments.seconds, rounds=9, clock=clock)
-            rows.append(row(name, result, multiplications=places * channels * filters, what=what))
-            table.add_row(
-                name, f"{places * channels * filters:,}", what, f"{result.ours * 1e6:.0f}", f"{result.peer * 1e6:.0f}",
-                f"{result.ratio:.2f}",
-            )  # fmt: skip
+        count = batch * len(range(0, side, stride)) ** 2 * channels * filters
+        name = f"{channels} -> {filters}, {batch} x {side} x {side} / {stride}"
+        layers = (as_product, as_library_product, as_call)
+        ways = zip(*(compiled(layer, x, weight, stride) for layer in layers), strict=True)
+        for what, (preferred, library, call) in zip(("forward", "with gradients"), ways, strict=True):
+            results = [compare(product, call, where, where, seconds, 9, clock) for product in (preferred, library)]
+            for products, result in zip(("preferred", "library"), results, strict=True):
+                rows.append(row(name, result, multiplications=count, what=what, products=products))
+            ratios = (f"{result.ratio:.2f}" for result in results)
+            table.add_row(name, f"{count:,}", what, f"{results[0].peer * 1e6:.0f}", *ratios)
     console = Console(width=120)
     console.print(table)
     name = f"convolution_{mybackend.driver()}"

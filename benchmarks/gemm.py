@@ -9,7 +9,6 @@ Writes benchmarks/results/gemm_<driver>.json.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
-from timing import compare, geometric_mean, row, write
+from timing import arguments_for_one_device, compare, geometric_mean, row, write
 
 import mybackend
 
@@ -60,13 +59,7 @@ def compiled(layer: Callable[..., Any], operands: list[torch.Tensor]) -> Callabl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="mybackend")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=0.02, help="of each round")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    clock = "cpu" if arguments.threads == 1 else "wall"
+    arguments = arguments_for_one_device(__doc__)
     rows = []
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         for (m, k, n), name in SIZES.items():
@@ -74,7 +67,7 @@ def main() -> None:
             operands = [torch.randn(size, dtype=dtype, device=arguments.device) for size in ((m, k), (n, k), (n,))]
             calls = [compiled(layer, operands) for layer in (templated, called)]
             where, seconds = arguments.device, arguments.seconds
-            result = compare(*calls, where, where, seconds, rounds=9, clock=clock)
+            result = compare(*calls, where, where, seconds, rounds=9, clock=arguments.clock)
             rows.append(row(name, result, size=[m, k, n], dtype=str(dtype).removeprefix("torch.")))
     table = Table("case", "rows x depth x columns", "dtype", "template (us)", "call (us)", "call / template")
     for item in rows:
@@ -86,7 +79,7 @@ def main() -> None:
     console.print(table)
     console.print(f"geometric mean: {geometric_mean([item['ratio'] for item in rows]):.2f}")
     name = f"gemm_{mybackend.driver()}"
-    console.print(f"written: {write(name, arguments.device, rows, threads=arguments.threads, clock=clock)}")
+    console.print(f"written: {write(name, arguments.device, rows, threads=arguments.threads, clock=arguments.clock)}")
 
 
 if __name__ == "__main__":

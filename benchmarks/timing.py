@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import statistics
@@ -24,6 +25,18 @@ class Comparison:
     ours: float
     peer: float
     ratio: float
+
+
+def arguments_for_one_device(description: str | None) -> argparse.Namespace:
+    """--device, --threads (which are set) and --seconds of a round, and `clock`: the processor's with one thread."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="mybackend")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0.02, help="of each round")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    arguments.clock = "cpu" if arguments.threads == 1 else "wall"
+    return arguments
 
 
 def synchronize(device: str) -> None:

@@ -30,12 +30,12 @@ __all__ = ["install"]
 V: Any = virtualized
 aten = torch.ops.aten
 
-# Multiplications up to which products were measured to be faster on the host even where they are MKL's: at 2 ** 22 by
-# 1.2, at 2 ** 20 by 1.5 (forward) and 2 (backward), at 2 ** 24 no more. benchmarks/convolution.py measures those of the
-# host it runs on.
+# Multiplications up to which products are faster on the host even where they are the library's: at 2 ** 22 by 1.1 to
+# 1.6, at 2 ** 24 by 1.05 to 1.2, of 1e8 some are slower (benchmarks/convolution.py, one and two threads of a Zen 4).
 SMALL_CONVOLUTION = 1 << 22
 
-# Inductor has no template of a convolution for this device; left to tune one, it makes products of those above.
+# Inductor has no template of a convolution for this device. Left to tune one of 1 x 1, it makes a product of it, and
+# fails at the sizes that _is_matrix refuses.
 AS_A_CALL = {"conv_1x1_as_mm": False, "max_autotune": False, "max_autotune_gemm": False}
 
 
@@ -50,14 +50,14 @@ def _convolution(original: Callable[..., Any]) -> Callable[..., Any]:
         x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
         output_padding: Any, groups: int,
     ) -> Any:  # fmt: skip
-        if not _is_ours(weight):
-            return original(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        ours = _is_ours(weight)
         if not (
-            V.graph.layout_opt
+            ours
+            and V.graph.layout_opt
             and _is_matrix(x, weight, stride, padding, transposed, groups)
             and _is_worthwhile(x, weight, stride)
         ):
-            with config.patch(AS_A_CALL):
+            with config.patch(AS_A_CALL if ours else {}):
                 return original(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
         x = _stepped(ir.ExternKernel.require_channels_last(x), stride)
         batch, _, *places = x.get_size()
