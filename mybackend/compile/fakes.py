@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import meta_table
 from torch._subclasses import fake_impls
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -22,18 +23,12 @@ import mybackend
 __all__ = ["install"]
 
 aten = torch.ops.aten
-_metas = torch.library.Library("aten", "IMPL", "Meta")
 
 
 def install() -> None:
-    metas: dict[str, Callable[..., Any]] = {
-        "_thnn_fused_gru_cell": _gru_cell,
-        "_thnn_fused_gru_cell_backward": _gru_cell_backward,
-        "_scaled_dot_product_fused_attention_overrideable_backward": _attention_backward,
-    }
-    for name, meta in metas.items():
-        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
-            _metas.impl(name, meta)
+    for operator, meta in METAS.items():
+        if operator not in meta_table:
+            fake_impls.op_implementations_dict[operator] = _of_fakes(meta)
     for operator in (aten.convolution.default, aten.convolution_backward.default):
         original = fake_impls.op_implementations_dict[operator]
         fake_impls.op_implementations_dict[operator] = _laid_out_as_on_the_cpu(original)
@@ -56,6 +51,14 @@ def _laid_out_as_on_the_cpu(original: Any) -> Any:
             return tree_map(lambda value: moved(value, device), result)
 
     return convolution
+
+
+def _of_fakes(meta: Callable[..., Any]) -> Any:
+    def fake(fake_mode: Any, operator: Any, *args: Any, **kwargs: Any) -> Any:
+        with fake_mode:
+            return meta(*args, **kwargs)
+
+    return fake
 
 
 def _gru_cell(
@@ -81,3 +84,10 @@ def _attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     grad_bias = None if attn_bias is None else torch.empty_like(attn_bias)
     return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value), grad_bias
+
+
+METAS: dict[Any, Callable[..., Any]] = {
+    aten._thnn_fused_gru_cell.default: _gru_cell,
+    aten._thnn_fused_gru_cell_backward.default: _gru_cell_backward,
+    aten._scaled_dot_product_fused_attention_overrideable_backward.default: _attention_backward,
+}
